@@ -62,6 +62,17 @@ def test_a_block_has_the_actuators_of_its_transmissions_then_of_its_joints():
     assert (plugin, rest.rate, [each.name for each in rest.actuators]) == ('', 100.0, ['c'])
 
 
+def test_a_simulation_starts_at_zero_or_within_the_limits_of_the_joints():
+    """Motor zero stays if its joint is within its limits there; else the joint is at its zero."""
+    limited = '<limit lower="-1" upper="-0.5" effort="1" velocity="1"/>'
+    text = ROBOT.format(more='').replace(
+        '"a" type="continuous">', f'"a" type="revolute">{limited}'
+    )
+    robot = tb.RobotTransmissions(tb.load_description(text))
+    turns = list_hardware(robot)['arm'][1].compute_start()
+    np.testing.assert_allclose(turns, [-0.5 * 2.0 / (2.0 * math.pi), 0.0])
+
+
 def test_numbers_and_texts_of_parameters():
     """A number may be hexadecimal; what is missing or wrong is named with its place."""
     hardware = read_hardware()['arm'][1]
@@ -84,14 +95,6 @@ def test_a_parameter_overrides_the_rate_and_must_be_positive():
     assert read_hardware('<param name="rate">200</param>')['arm'][1].rate == 200.0
     with pytest.raises(tb.DriverError, match='rate'):
         read_hardware('<param name="rate">0</param>')
-
-
-def test_a_command_lists_what_is_given():
-    """Index and number of each actuator with a number, without NaN."""
-    command = tb.Command(np.array([np.nan, 2.0]), np.full(2, np.nan), np.array([0.0, 1.0]))
-    assert command.list_given('position') == [(1, 2.0)]
-    assert command.list_given('velocity') == []
-    assert command.list_given('effort') == [(0, 0.0), (1, 1.0)]
 
 
 def make_entries(monkeypatch, *values):

@@ -236,7 +236,7 @@ def test_a_late_answer_is_never_another_number(port):
 
 def test_lost_packets_change_no_position_lose_no_turn_and_repeat_no_command(port):
     """
-    With one packet in a hundred lost, every state is one that the servos have shown.
+    With one packet in a hundred lost, every position is one that its servo has just shown.
 
     Servo 3 passes from its turn to the next and back. Every goal on the bus is the command of that
     moment, or the position in which a servo that was lost holds.
@@ -255,15 +255,16 @@ def test_lost_packets_change_no_position_lose_no_turn_and_repeat_no_command(port
         wait(lambda: [s.at for s in port.bus.servos.values()] == goals.tolist(), 'the last goals')
         facts = host.list_facts()
     assert (facts.failures['read'] > 0, facts.life) == (True, 'active')
-    shown_at = [at for at, _ in port.bus.shown]
+    # A busy machine delays answers, and what the bus receives, by some tenths of a second.
+    shown, given = ([at for at, _ in each] for each in (port.bus.shown, sent))
     for at, state in states:
-        ticks = {k + 1: round(x / TICK) for k, x in enumerate(state.rows[0]) if x == x}
-        recent = port.bus.shown[bisect(shown_at, at - 0.3) : bisect(shown_at, at)]
-        assert any(ticks.items() <= shown.items() for _, shown in recent), (at - began, ticks)
-    sent_at = [at for at, _ in sent]
-    for at, given in port.bus.goals:
-        now = sent[max(bisect(sent_at, at - 0.1) - 1, 0) : bisect(sent_at, at + 0.02)]
-        held = port.bus.shown[bisect(shown_at, at - 0.3) : bisect(shown_at, at)]
-        for number, goal in given.items():
-            allowed = [goals[number - 1] for _, goals in now] + [s.get(number) for _, s in held]
-            assert goal in allowed, (at - began, number, goal)
+        recent = port.bus.shown[bisect(shown, at - 0.5) : bisect(shown, at)]
+        for number, position in enumerate(state.rows[0] / TICK, start=1):
+            known = {each.get(number) for _, each in recent}
+            assert position != position or round(position) in known, (at - began, number, known)
+    for at, goals in port.bus.goals:
+        now = sent[max(bisect(given, at - 0.5) - 1, 0) : bisect(given, at + 0.02)]
+        held = port.bus.shown[bisect(shown, at - 0.5) : bisect(shown, at)]
+        for number, goal in goals.items():
+            known = [each[number - 1] for _, each in now] + [each.get(number) for _, each in held]
+            assert goal in known, (at - began, number, goal, known)

@@ -4,8 +4,8 @@
 """
 A bus of simulated Feetech STS3215 servos on a pseudo-terminal.
 
-As a process (``python3 sts_bus.py servo_bus --ids 1 2 3``) it makes the port ``servo_bus``.
-SIGSTOP silences the bus, SIGUSR1 takes the servo with the last id off it, SIGUSR2 unplugs it.
+As a process (``python3 sts_bus.py servo_bus --ids 1 2 3``) it makes the port ``servo_bus`` until
+SIGINT or SIGTERM unplugs it.
 
 A packet is ``FF FF ID LENGTH INSTRUCTION PARAMETERS CHECKSUM``, with ``LENGTH`` the number of
 parameters + 2 and ``CHECKSUM = ~sum(ID..PARAMETERS) & FF``. In an answer the error byte stands in
@@ -22,7 +22,7 @@ import threading
 import time
 import tty
 
-PING, READ, WRITE, SYNC_READ, SYNC_WRITE, BROADCAST = 1, 2, 3, 0x82, 0x83, 0xFE
+READ, WRITE, SYNC_READ, SYNC_WRITE = 2, 3, 0x82, 0x83
 PHASE, MODE, TORQUE, GOAL, PRESENT = 18, 33, 40, 42, 56
 TURN, SPEED = 4096, 3000.0  # [ticks], [ticks/s]
 
@@ -140,8 +140,8 @@ class Port:
     ``delays``: delays of the next answers [s].
     """
 
-    def __init__(self, bus, link, latency=0.0, baud=1e6):
-        self.bus, self.link, self.latency, self.baud = bus, Path(link), latency, baud
+    def __init__(self, bus, link):
+        self.bus, self.link = bus, Path(link)
         self.is_silent, self.loss, self.delays = False, 0.0, []
         self._random = random.Random(0)
         self.is_plugged = False
@@ -171,8 +171,8 @@ class Port:
             return
         answers = self.bus.answer(data)
         sent = b''.join(each for each in answers if not self._is_lost())
-        wait = (len(data) + len(sent)) * 10 / self.baud + self.latency * bool(sent)
-        time.sleep(wait + (self.delays.pop(0) if self.delays and sent else 0.0))
+        on_the_wire = (len(data) + len(sent)) * 10 / 1e6
+        time.sleep(on_the_wire + (self.delays.pop(0) if self.delays and sent else 0.0))
         os.write(self._master, b'' if self.is_silent else sent)
 
     def _is_lost(self):
@@ -213,17 +213,15 @@ def main():
     parser.add_argument('--ids', type=int, nargs='+', default=[1, 2, 3, 4, 5, 6])
     parser.add_argument('--at', nargs='*', default=['5=4000'], help='positions, as 5=4000')
     parser.add_argument('--turns', type=int, nargs='*', default=[5], help='ids that count turns')
-    parser.add_argument('--latency', type=float, default=0.0, help='of each answer [s]')
     parser.add_argument('--loss', type=float, default=0.0, help='share of lost packets')
     given = parser.parse_args()
     at = {int(k): float(v) for k, v in (each.split('=') for each in given.at)}
     servos = [Servo(each, at.get(each, 2048.0), each in given.turns) for each in given.ids]
-    port = Port(Bus(servos), given.port, given.latency)
+    port = Port(Bus(servos), given.port)
     port.loss = given.loss
     ended = []
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.append(True))
-    signal.signal(signal.SIGUSR1, lambda *_: port.bus.servos.pop(max(port.bus.servos)))
     port.plug()
     print(f'{len(servos)} servos on {given.port}', flush=True)
     while not ended:

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description import ParameterSpec
+from transmission_bridge.description import effective_limits, ParameterSpec
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
@@ -56,6 +57,8 @@ class Hardware:
         ``rw_rate`` of the block, otherwise 100.
     :param scales: SI per unit that the URDF declares, rows position, velocity, effort, shape
         ``(3, n)``; 1 if the actuator declares no unit.
+    :param compute_start: Returns positions at which every joint is within its limits, shape
+        ``(n,)``, for simulators: zero where that is possible.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Hardware:
     actuators: tuple[DriverActuator, ...]
     rate: float
     scales: Array
+    compute_start: Callable[[], Array | float] = lambda: 0.0
 
     def read_text(self, name: str, default: str | None = None) -> str:
         """
@@ -250,8 +254,22 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
                 raise DriverError(f'<param name="rate"> of \'{name}\': expected more than 0 Hz')
         rows = np.array([scales.get(each, [1.0] * len(FIELDS)) for each in actuators]).T
         plugin = block.plugin if block else ''
-        hardware[name] = plugin, Hardware(name, texts, tuple(actuators.values()), rate, rows)
+        start = partial(_compute_start, robot, list(actuators), rows[0])
+        hardware[name] = (
+            plugin,
+            Hardware(name, texts, tuple(actuators.values()), rate, rows, start),
+        )
     return hardware
+
+
+def _compute_start(robot: RobotTransmissions, actuators: list[str], scales: Array) -> Array:
+    limits = [effective_limits(robot.description, name) for name in robot.joint_names]
+    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    joints = robot.actuator_to_joint('position', np.zeros(len(robot.actuator_names)))
+    joints = np.where((joints < lower) | (joints > upper), np.clip(0.0, lower, upper), joints)
+    start = np.nan_to_num(robot.joint_to_actuator('position', joints))
+    found: Array = start[[robot.actuator_names.index(name) for name in actuators]] / scales
+    return found
 
 
 def _list_texts(parameters: Iterable[ParameterSpec]) -> dict[str, str]:

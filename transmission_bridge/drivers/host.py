@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import IntEnum
 from functools import partial
 import math
@@ -115,7 +116,7 @@ class DriverHost:
     new command is written at once.
 
     :param wake: Called in the thread when the bridge should call :meth:`take_state`. It returns at
-        once and raises nothing.
+        once.
     :param report: Called in the thread, or by the steps at the end, with ``info``, ``warning`` or
         ``error`` and a sentence. It raises nothing.
     :param zero_effort: Whether efforts end at zero, as velocities do.
@@ -200,7 +201,7 @@ class DriverHost:
             hangs = self._stuck is not None and self._stuck == self._busy
             limit = 0.0 if hangs else START if climbs else STOP
             if self._changed.wait_for(lambda: self._is_settled, limit):
-                if self._error is not None:
+                if climbs and self._error is not None:
                     raise self._error
                 return
             self._stuck = self._busy
@@ -373,7 +374,8 @@ class DriverHost:
             # Also after a read that took long: an old command is not repeated.
             with self._changed:
                 self._forgotten |= self._active.forget(self._all)
-        self._wake()
+        with suppress(Exception):  # an executor that has ended; rates end then
+            self._wake()
         is_written = self._write()
         now = monotonic()
         self._cycles += 1

@@ -17,6 +17,12 @@ from transmission_bridge.drivers.driver import Command, Driver, DriverError, Har
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.types import Array, Index
 
+#: How to install rustypot, even if the distribution manages the system's Python (PEP 668).
+_INSTALL = (
+    'rustypot is not installed: python3 -m pip install --user --break-system-packages '
+    "'rustypot>=1.11,<2' (in a virtual environment without the two options)"
+)
+
 #: Failed reads in a row after which each servo is asked alone.
 _MISSES = 3
 
@@ -77,7 +83,7 @@ class SerialServos(Driver):
         try:
             import rustypot
         except ModuleNotFoundError:
-            raise DriverError("rustypot is not installed: pip install '.[servos]'") from None
+            raise DriverError(_INSTALL) from None
         self._port = hardware.read_text('port')
         self._timeout = hardware.read_number('timeout', 0.05)
         self._torque = hardware.read_text('torque', 'on')

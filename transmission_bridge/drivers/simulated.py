@@ -22,7 +22,8 @@ class SimulatedDriver(Driver):
     ``<hardware>``: ``rate`` [Hz], ``time_constant`` [s], ``inertia`` [kg m^2 or kg], ``damping``
     [N m s/rad or N s/m] of all motors, see :class:`~transmission_bridge.sim.DriverSettings`;
     ``noise``: standard deviation of the read positions. Actuators: ``start``, the position at the
-    start, and the stops ``stop_lower`` and ``stop_upper``. Positions are in the actuator's unit.
+    start (zero, or within the limits of the joints), and the stops ``stop_lower`` and
+    ``stop_upper``. Positions are in the actuator's unit.
     """
 
     def configure(self, hardware: Hardware) -> None:
@@ -35,10 +36,12 @@ class SimulatedDriver(Driver):
         self._scales = hardware.scales
         self._noise = hardware.read_number('noise', 0.0)
         self._random = np.random.default_rng(0)
-        stops = ('stop_lower', -np.inf), ('start', 0.0), ('stop_upper', np.inf)
+        stops = ('stop_lower', -np.inf), ('start', np.nan), ('stop_upper', np.inf)
         self._lower, start, self._upper = (
             np.array(hardware.read_numbers(*each)) * hardware.scales[0] for each in stops
         )
+        free = hardware.compute_start() * hardware.scales[0]
+        start = np.where(np.isnan(start), free, start)
         self._drive = Drive.at_rest(start, DriverSettings(**numbers))
         self._time = monotonic()
 
