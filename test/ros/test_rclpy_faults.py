@@ -243,11 +243,11 @@ def test_one_module_uses_what_is_private():
 def test_no_attribute_of_ours_hides_one_of_rclpy(context):
     """Private attributes of the nodes do not hide attributes of rclpy's nodes."""
     from rclpy.lifecycle import LifecycleNode
-    from transmission_bridge.ros.simulated_driver import SimulatedDriver
 
     from transmission_bridge.ros.bridge_node import TransmissionBridge
+    from transmission_bridge.ros.driver_node import DriverNode
 
-    for kind in (TransmissionBridge, SimulatedDriver):
+    for kind in (TransmissionBridge, DriverNode):
         base = LifecycleNode('plain', context=context)
         node = kind(context=context, use_global_arguments=False)
         try:

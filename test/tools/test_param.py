@@ -109,7 +109,7 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     result = run('zero', '--node', node)
     assert result.code == 1
     assert f'/{node}: ' in result.err
-    start(program='simulated_driver')
+    start(program='driver', words=['-p', 'plugin:=transmission_bridge/SimulatedDriver'])
     peer.spin_until(lambda: run('zero', '--node', node).code == 0, 'a joint that is zeroed')
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.0\n'
     result = run('param', 'set', ROLL, '-1.5e-05', RATIO, '50.0', '--node', node)

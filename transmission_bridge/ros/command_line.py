@@ -113,8 +113,8 @@ def _add_drivers(path: str) -> str:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise argparse.ArgumentTypeError(f'{path}: {error!r}') from None
-    own = [each for each in vars(module).values() if getattr(each, '__module__', '') == name]
-    kinds = [each for each in own if isinstance(each, type) and issubclass(each, Driver)]
+    classes = [each for each in vars(module).values() if isinstance(each, type)]
+    kinds = [each for each in classes if issubclass(each, Driver) and each.__module__ == name]
     for kind in kinds:
         add_driver(f'{name}/{kind.__name__}', kind)
     if not kinds:

@@ -11,7 +11,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
-from transmission_bridge.drivers import DriverError, DriverHost, find_drivers
+from transmission_bridge.drivers import Driver, DriverError, DriverHost, find_drivers, Hardware
 from transmission_bridge.errors import MessageError, shortened, shown, TransmissionBridgeError
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
@@ -41,7 +41,7 @@ _PARAMETERS = (
 
 class DriverNode(Node):
     """
-    Runs the driver of one block on ``actuator_states`` and ``actuator_commands``.
+    Runs the driver of a block on ``actuator_states`` and ``actuator_commands``.
 
     The driver is configured and activated when there is a description, and deactivated at the end.
     Trajectories are for hosted drivers only.
@@ -59,7 +59,7 @@ class DriverNode(Node):
             descriptor = ParameterDescriptor(description=text, read_only=True)
             declare_parameter(self, name, default, descriptor)
             self._values[name] = self.get_parameter(name).value
-        self._host: DriverHost | None = None
+        self._hosts: list[tuple[DriverHost, CommandReader]] = []
         with report_bad_override(self, STATES):
             self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
         with report_bad_override(self, COMMANDS):
@@ -76,7 +76,7 @@ class DriverNode(Node):
     # -- life ------------------------------------------------------------------------------------
 
     def _start_safely(self) -> None:
-        if self._host is not None or not self._description.urdf:
+        if self._hosts or not self._description.urdf:
             return
         try:
             self._start_driver(self._description.urdf)
@@ -87,51 +87,56 @@ class DriverNode(Node):
         robot = RobotTransmissions(description_source.read_description(urdf))
         block, plugin = self._values['block'], self._values['plugin']
         found = find_drivers(robot, {block or '*': plugin} if plugin else {})
-        chosen = {name: each for name, each in found.items() if block in ('', name)}
-        if len(chosen) != 1:
+        chosen = [each for name, each in found.items() if block in ('', name)]
+        if not chosen:
             raise DriverError(
-                f'block {shown(block)}: expected one block with a driver in Python, found '
-                f'{shortened(list(chosen)) or "none"}'
+                f'block {shown(block)}: expected a block with a driver in Python, found '
+                f'{shortened(list(found)) or "none"}'
             )
-        ((kind, hardware),) = chosen.values()
+        try:
+            for kind, hardware in chosen:
+                self._add_host(kind(), hardware)
+            for step in ('configure', 'activate'):
+                for host, _ in self._hosts:
+                    host.take_step(step)
+        except BaseException:
+            self.end_driver()
+            raise
+        names = [name for host, _ in self._hosts for name in host.names]
+        self.get_logger().info(f'the driver is active: {shortened(names)}')
+
+    def _add_host(self, driver: Driver, hardware: Hardware) -> None:
+        def publish_state() -> None:
+            """Publish the latest state; called in the thread of the driver."""
+            state = host.take_state()
+            if state is not None and self.context.ok():
+                stamp = self.get_clock().now().seconds_nanoseconds()
+                record, _ = writer.make_record(state.rows, stamp)
+                self._states.publish(writer.write_message(record))
+
         host = DriverHost(
-            kind(),
+            driver,
             hardware,
-            self._publish_state,
+            publish_state,
             lambda severity, text: log_text(self, severity, text),
             command_timeout=self._values['command_timeout'],
         )
-        self._writer, self._reader = StateWriter(host.names), CommandReader(host.names)
-        self._host = host
-        try:
-            host.take_step('configure')
-            host.take_step('activate')
-        except DriverError:
-            self.end_driver()
-            raise
-        self.get_logger().info(f"driver '{hardware.name}' is active: {shortened(host.names)}")
+        writer = StateWriter(host.names)
+        self._hosts.append((host, CommandReader(host.names)))
 
     def end_driver(self) -> None:
         """Deactivate and clean up the driver."""
-        host, self._host = self._host, None
-        if host is not None:
+        hosts, self._hosts = self._hosts, []
+        for host, _ in hosts:
+            host.begin_step('cleanup')
+        for host, _ in hosts:
             host.end()
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _publish_state(self) -> None:
-        """Publish the latest state; called in the thread of the driver."""
-        host = self._host
-        state = host.take_state() if host is not None else None
-        if state is not None and self.context.ok():
-            stamp = self.get_clock().now().seconds_nanoseconds()
-            record, _ = self._writer.make_record(state.rows, stamp)
-            self._states.publish(self._writer.write_message(record))
-
     def _receive_command(self, data: bytes) -> None:
-        if self._host is None:
-            return
         try:
-            self._host.send_commands(*self._reader.read_message(data))
+            for host, reader in self._hosts:
+                host.send_commands(*reader.read_message(data))
         except MessageError as error:
             self._log.warning(error.reason, f'{COMMANDS}: {error}; message dropped')
