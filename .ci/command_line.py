@@ -46,13 +46,15 @@ command with exit code 130, except `tune` and `watch`, which run until then.{exi
 
 ## Nodes
 
-`bridge_node` and [`driver_node`](drivers.md) accept these arguments; [parameters](interface.md#parameters)
-follow behind `--ros-args`.
+`bridge_node` and [`driver_node`](drivers.md) accept these arguments;
+[parameters](interface.md#parameters) follow behind `--ros-args`.
 
-- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`. The bridge then starts by
-  itself (`autostart`).
-- `--driver FILE.py`: a Python file with [drivers](drivers.md): class `Servos` in `arm.py` becomes the plugin `arm/Servos`.
-- `--simulate`: [simulated motors](drivers.md#simulated-motors) instead of the drivers of the URDF; `bridge_node` only.
+- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`. The
+  bridge then starts by itself (`autostart`).
+- `--driver FILE.py`: a Python file with [drivers](drivers.md): class `Servos` in `arm.py` becomes
+  the plugin `arm/Servos`.
+- `--simulate`: [simulated motors](drivers.md#simulated-motors) instead of the drivers of the URDF;
+  `bridge_node` only.
 - `--executor NAME`: `events`, `single_threaded`, or `auto`: the first of these that rclpy has.
 
 ## Completion

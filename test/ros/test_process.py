@@ -320,7 +320,7 @@ EMPTY = "file '/dev/null' is empty: the program that writes it (xacro?) has fail
 TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400'
 POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
 WRONG = "state_timeout has the wrong type (expected a number, found '10')"
-NO_BLOCK = "block 'arm': expected one block with a driver in Python, found none"
+NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
 
 
 @pytest.mark.versions

@@ -126,7 +126,9 @@ def test_processes_that_come_and_go(
 
     Joint states go on by themselves, none is wrong, and no command is sent that nobody gave.
     """
-    values = {'robot_description': harness.quoted(reference.URDF)}
+    # One driver for all motors, also for that of the joint that passes through.
+    urdf = reference.URDF.replace('</ros2_control>', '<joint name="finger"/></ros2_control>', 1)
+    values = {'robot_description': harness.quoted(urdf)}
     values['plugin'] = 'transmission_bridge/SimulatedDriver'
     values |= lossless('actuator_states.publisher', 'actuator_commands.subscription')
     file = harness.parameter_file(tmp_path / 'driver.yaml', values, '/**')
