@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 import math
 import os
 import random
@@ -232,6 +232,21 @@ def test_a_late_answer_is_never_another_number(port):
             wait(lambda count=count: len(states) > count + 5, 'states')
         assert host.list_facts().failures['read'] >= 3
     assert {tuple(np.rint(s.rows[0] / TICK)) for _, s in states} == {(2048.0, 100.0, 4000.0)}
+
+
+def test_a_late_answer_about_status_or_torque_is_no_position(port):
+    """It is recognised by its length, and costs one cycle."""
+    with opened(make_hardware(port, timeout='0.02')) as driver:
+        for _ in range(4):
+            port.delays.append(0.05)  # beyond the timeout and the pause after it
+            with pytest.raises(tb.DriverError, match='timed out'):
+                driver.status()
+            with suppress(tb.DriverError):
+                assert np.rint(driver.read()[0] / TICK).tolist() == [2048.0, 100.0, 4000.0]
+            wait(lambda: not port.delays, 'the late answer')
+            with suppress(tb.DriverError):
+                driver.read()
+            assert np.rint(driver.read()[0] / TICK).tolist() == [2048.0, 100.0, 4000.0]
 
 
 def test_lost_packets_change_no_position_lose_no_turn_and_repeat_no_command(port):
