@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 import math
 import os
 import random
+import struct
 import time
 
 import numpy as np
@@ -21,6 +22,7 @@ import transmission_bridge as tb
 from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware
 from transmission_bridge.drivers.servos import SerialServos
 
+rustypot = pytest.importorskip('rustypot', reason='rustypot is not installed')
 NAN = float('nan')
 TICK = 2.0 * math.pi / TURN
 
@@ -170,6 +172,54 @@ def test_a_missing_servo_and_a_servo_in_another_mode_are_named(port):
     del port.bus.servos[1], port.bus.servos[3]
     with pytest.raises(tb.DriverError, match=r'no answer at 1000000 baud of servo1.*, servo3'):
         SerialServos().configure(make_hardware(port))
+
+
+class DynamixelBus:
+    """Control tables of Dynamixel X servos with the methods of a controller of rustypot."""
+
+    def __init__(self, *_):
+        self.tables = {number: bytearray(256) for number in (1, 2, 3)}
+        for table, mode, position in zip(
+            self.tables.values(), (3, 4, 5), (100, -5000, 9000), strict=True
+        ):
+            table[11] = mode
+            table[126:136] = struct.pack('<hii', -7, 10, position)
+
+    def sync_read_raw_data(self, ids, first, length):
+        """Return blocks."""
+        return [self.tables[number][first : first + length] for number in ids]
+
+    def sync_write_register(self, ids, name, numbers):
+        """Write goals or torques."""
+        place, form = {'goal_position': (116, '<i'), 'torque_enable': (64, '<B')}[name]
+        for number, value in zip(ids, numbers, strict=True):
+            struct.pack_into(form, self.tables[number], place, value)
+
+    def close(self):
+        """Do nothing."""
+
+
+def test_dynamixel_servos_have_their_own_registers_and_turns(port, monkeypatch):
+    """Numbers have two's complement; in a mode with more turns a goal may be beyond one turn."""
+    bus = DynamixelBus()
+    monkeypatch.setattr(rustypot, 'Xl330PyController', lambda *_: bus)
+    hardware = make_hardware(port, model='XL330-M288', of_actuators={'effort_unit': 'A'})
+    hardware.actuators[2].parameters['model'] = 'XL430-W250'
+    with opened(hardware) as driver:
+        position, velocity, current = driver.read()
+        np.testing.assert_allclose(position, np.array([100, -5000, 9000]) * TICK)
+        np.testing.assert_allclose(velocity, [2.29 / 60.0 * math.tau] * 3)
+        assert current.tolist() == [-7.0] * 3
+        with pytest.raises(tb.DriverError, match=r'beyond the turn .*: servo1'):
+            driver.write(command(position=np.array([-3, -6000, 12000]) * TICK))
+        goals = [struct.unpack_from('<i', table, 116)[0] for table in bus.tables.values()]
+        assert (goals, [table[64] for table in bus.tables.values()]) == (
+            [100, -6000, 12000],
+            [1, 1, 1],
+        )
+    hardware.actuators[2].parameters['model'] = 'STS3215'
+    with pytest.raises(tb.DriverError, match='STS3215 and XL330 have different registers'):
+        SerialServos().configure(hardware)
 
 
 def test_status_has_one_more_register_each_time(port):
