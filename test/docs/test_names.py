@@ -54,7 +54,7 @@ SIDES = ('left_', 'right_')
 #: Parameters of the node that are no options of the bridge.
 NODE_PARAMETERS = {'robot_description', 'autostart', 'zero_joints', 'zero_positions'}
 NODES = {PACKAGE, 'simulated_driver'}
-NODE_OPTIONS = {'--urdf', '--executor', '--help'}
+NODE_OPTIONS = {'--urdf', '--driver', '--simulate', '--executor', '--help'}
 
 
 @cache
