@@ -61,7 +61,7 @@ class Recorder(tb.Driver):
 
     @property
     def steps(self):
-        """The calls without those of the cycle."""
+        """The calls outside of the cycle."""
         return [each for each in self.calls if each not in ('read', 'write', 'status')]
 
 
@@ -74,7 +74,7 @@ def short_times(monkeypatch):
 
 @contextmanager
 def hosting(driver=None, *, to='active', takes=True, **options):
-    """Yield a host whose bridge takes each state, and that has made the steps to a life."""
+    """Yield a host in a life, with a bridge that takes each state."""
     states, reports = [], []
 
     def wake():
@@ -369,7 +369,7 @@ def test_writes_that_fail_for_a_while_end_the_commands_but_not_the_driver():
 
 
 def test_a_command_from_before_a_long_read_is_not_repeated():
-    """What was commanded before a read that took too long is forgotten when it returns."""
+    """A read that took too long ends the commands from before it."""
     with hosting() as made:
         made.host.send_commands(rows(position=[0.5, NAN], velocity=[NAN, 1.0]))
         wait(lambda: made.driver.written, 'a write')

@@ -32,7 +32,7 @@ SECONDS = float(os.environ.get('TRANSMISSION_BRIDGE_BUS_SECONDS', '4'))
 
 @pytest.fixture
 def port(tmp_path):
-    """Yield the port of three servos, the last of which counts turns."""
+    """Yield the port of three servos; the last one counts turns."""
     servos = [Servo(1, 2048), Servo(2, 100), Servo(3, 4000, counts_turns=True)]
     with PortThread(Bus(servos), tmp_path / 'bus') as made:
         yield made
@@ -233,7 +233,7 @@ def test_status_has_one_more_register_each_time(port):
 
 
 def test_a_servo_off_the_bus_costs_only_itself_and_holds_when_it_is_back(port):
-    """The others move on; after its return it holds where it was put meanwhile."""
+    """The others continue; after its return it holds its present position."""
     with hosting(port) as (host, states, _):
         host.send_commands(np.array([[2000 * TICK, 120 * TICK, NAN], *[[NAN] * 3] * 2]))
         wait(lambda: port.bus.servos[2].at == 120.0, 'the goal')

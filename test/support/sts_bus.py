@@ -202,7 +202,7 @@ class PortThread(Port):
                 continue
             try:
                 self.serve(0.02)
-            except OSError:  # unplugged meanwhile
+            except OSError:  # unplugged
                 time.sleep(0.01)
 
 

@@ -164,7 +164,7 @@ class SerialServos(Driver):
             raise DriverError(f'follows positions only: {self._list_servos(unfit)}')
 
     def status(self) -> Mapping[str, Array]:
-        """Return temperatures, voltages, currents and error bits; one of them is read anew."""
+        """Return temperatures, voltages, currents and error bits; each call reads one of them."""
         register = next(self._status_registers)
         name, scale = _STATUS[register.name]
         numbers = np.full(len(self._ids), np.nan)
@@ -245,7 +245,7 @@ class SerialServos(Driver):
         """
         Read the same registers of servos in one request.
 
-        A late answer would be taken for that of the next request. Therefore a pause follows a
+        A late answer would be taken for the answer to the next request. Therefore a pause follows a
         failure, and requests for states, status, torque and modes have answers of different
         lengths.
         """
@@ -271,7 +271,7 @@ class SerialServos(Driver):
         return found
 
     def _ask_absent(self, absent: list[int]) -> None:
-        """Let absent servos that answer again hold where they are."""
+        """Let absent servos that answer again hold their present position."""
         self._set_timeout(_SHORT)
         back = self._ask_alone(absent, tries=1)
         self._set_timeout(self._timeout)
