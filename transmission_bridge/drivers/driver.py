@@ -35,7 +35,7 @@ class DriverActuator:
 
     :param name: As in the URDF.
     :param joint: The joint of a transmission with one joint and one actuator, otherwise empty.
-    :param parameters: ``<param>`` of the ``<joint>`` in the block, overridden by the ``<param>`` of
+    :param parameters: ``<param>`` of the ``<joint>`` in the block, overridden by ``<param>`` of
         the ``<actuator>``.
     """
 
@@ -151,8 +151,8 @@ class Driver:
 
     One thread, which belongs to the driver, calls all methods. A method may block as long as its
     I/O takes, with a timeout: a method that hangs cannot be stopped, and until it returns nothing
-    else is called. Exceptions are reported with method and text, and the cycles continue. If reading
-    fails for 1 s, the driver is closed and opened again every 2 s.
+    else is called. Exceptions are reported with method and text, and the cycles continue. If
+    reading fails for 1 s, the driver is closed and opened again every 2 s.
 
     Arrays have shape ``(n,)`` in the order of ``hardware.actuators``. Numbers are SI, or in the
     units that the ``<actuator>`` declares. The class is called without arguments.

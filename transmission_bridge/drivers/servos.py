@@ -245,8 +245,8 @@ class SerialServos(Driver):
         """
         Read the same registers of servos in one request.
 
-        A late answer would be taken for the answer to the next request. Therefore a pause follows a
-        failure, and requests for states, status, torque and modes have answers of different
+        A late answer would be taken for the answer to the next request. Therefore a pause follows
+        a failure, and requests for states, status, torque and modes have answers of different
         lengths.
         """
         ids, problem = [self._ids[index] for index in servos], ''
