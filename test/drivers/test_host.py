@@ -218,6 +218,22 @@ def test_a_hang_costs_only_its_driver(method):
             assert not np.nan_to_num(driver.written[-1][1]).any()
 
 
+@pytest.mark.parametrize('method', ['configure', 'activate'])
+def test_a_step_that_returns_too_late_is_undone(method):
+    """The caller has given up: nothing stays open, and nothing stays switched on."""
+    driver, released = Recorder(), threading.Event()
+    driver.acts = {method: released.wait}
+    with hosting(driver, to='unconfigured') as made:
+        if method == 'activate':
+            made.host.take_step('configure')
+        with pytest.raises(tb.DriverError, match='has not returned'):
+            made.host.take_step(method)
+        driver.acts = {}
+        released.set()
+        undone = 'cleanup' if method == 'configure' else 'deactivate'
+        wait(lambda: driver.steps[-1] == undone, undone)
+
+
 @pytest.mark.parametrize('method', METHODS)
 def test_a_method_that_always_raises_never_ends_the_thread(method):
     """Only configure and activate fail their steps; as soon as it works, commands are followed."""
@@ -344,8 +360,8 @@ def test_hardware_that_fails_can_be_deactivated_meanwhile():
     """A deactivation ends the attempts to open it."""
     driver = Recorder()
     with hosting(driver) as made:
-        driver.acts = {'read': fail, 'configure': fail}
-        wait(lambda: made.host.list_facts().life == 'reopening', 'an attempt')
+        driver.acts = {'read': fail, 'configure': lambda: time.sleep(0.1) or fail()}
+        wait(lambda: made.host.list_facts().busy == 'configure', 'an attempt')
         made.host.take_step('deactivate')
         count = len(driver.steps)
         made.host.take_step('deactivate')
