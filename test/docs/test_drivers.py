@@ -76,13 +76,6 @@ def test_the_driver_of_the_readme_drives_a_motor(monkeypatch):
     assert (opened, goals) == (['/dev/ttyUSB0'], {1: -5.0})
 
 
-def test_every_driver_has_a_transmission_and_a_table():
-    """The document is read as it is written."""
-    headings = re.findall('^### (.*)$', TEXT, re.MULTILINE)
-    assert [name for name, *_ in DRIVERS] == headings
-    assert len(headings) == 5
-
-
 @pytest.mark.parametrize(
     ('transmission', 'table'), [pytest.param(*each, id=name) for name, *each in DRIVERS]
 )
