@@ -133,10 +133,11 @@ def test_a_goal_beyond_the_turn_of_a_servo_is_not_sent(port):
 
 
 def test_a_leader_has_no_torque_and_follows_nothing(port):
-    """It is read only, in whichever mode its servos are."""
+    """Its positions are read, in whichever mode its servos are."""
     port.bus.servos[1].table[MODE] = 1
     with opened(make_hardware(port, torque='off')) as driver:
         assert not any(servo.table[TORQUE] for servo in port.bus.servos.values())
+        assert driver.read().shape == (1, 3)
         port.bus.servos[2].at = 150.0
         wait(lambda: driver.read()[0][1] == pytest.approx(150 * TICK), 'motion by hand')
         with pytest.raises(tb.DriverError, match='torque is off'):

@@ -67,7 +67,8 @@ class SerialServos(Driver):
     ``<hardware>``: ``port``; ``model``, for example ``STS3215`` or ``XL330-M288``; ``baud_rate``
     (default: of the factory); ``timeout`` of an answer [s] (0.05); ``torque``: ``on`` while active
     (the default), ``hold`` to leave it on after that, or ``off`` for a leader that is moved by
-    hand and follows no commands. Actuators: ``id``; ``model`` if it differs, with equal registers.
+    hand, has positions only, and follows no commands. Actuators: ``id``; ``model`` if it differs,
+    with equal registers.
 
     Positions and velocities are SI, or in the units of the ``<actuator>``; a ``velocity_unit``
     declares the unit of the register. Load or current is read with an ``effort_unit`` only.
@@ -142,7 +143,9 @@ class SerialServos(Driver):
         rows = np.full((len(FIELDS), len(self._ids)), np.nan)
         for index, block in zip(self._live, blocks, strict=True):
             rows[:, index] = [self._decode(block, register) for register in self._registers]
-        return rows * self._units
+        rows *= self._units
+        # The states of a leader are commands for its follower, which needs positions alone.
+        return rows[:1] if self._torque == 'off' else rows
 
     def write(self, command: Command) -> None:
         """Send the goals that the servos can reach, in one message without answers."""
