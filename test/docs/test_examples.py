@@ -22,8 +22,10 @@ from sts_bus import Bus, PortThread, Servo, TORQUE
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.drivers import find_drivers, list_periods
 from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.tools.robot import BridgeSetup
 
 FIRST = DOCUMENTS['first_robot.md']
 MY_ROBOT, ARM = ROOT / 'examples' / 'my_robot', ROOT / 'examples' / 'servo_arm'
@@ -155,7 +157,11 @@ def test_nothing_is_odd_in_servo_arm():
     assert ROBOT.joint_names == tuple(name.removesuffix('_servo') for name in ROBOT.actuator_names)
     drivers = find_drivers(ROBOT, {})
     assert drivers['servo_arm'][1].read_numbers('id') == [1, 2, 3, 4, 5, 6]
-    assert list_periods(drivers) == pytest.approx(dict.fromkeys(ROBOT.actuator_names, TURN))
+    periods = dict.fromkeys(ROBOT.actuator_names, float(TURN))
+    assert list_periods(drivers) == pytest.approx(periods)
+    # Commands use them without a parameter file, which overrides them.
+    setup = BridgeSetup(BridgeOptions(wrap_period=('gripper_servo=8192',)), {}, '', b'')
+    assert setup.periods(ROBOT) == pytest.approx(periods | {'gripper_servo': 8192.0})
 
 
 def test_servos_read_what_the_comments_say_at_joint_zero():
@@ -201,6 +207,7 @@ def test_every_joint_is_known_at_the_first_reading(message, shares):
 @pytest.mark.ros
 def test_servo_arm_moves_over_the_seam(folder, start_script, start_bridge, peer):
     """It is known at start; the wrist passes from 4095 to 0 without a jump of the joint."""
+    pytest.importorskip('rustypot', reason='rustypot is not installed')
     port = folder / 'servo_bus'
     text = (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
     (folder / 'servo_arm.urdf').write_text(text.replace('/dev/ttyACM0', str(port)), 'utf-8')

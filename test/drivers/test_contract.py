@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a description tells a driver, and how a plugin becomes a class."""
+"""The hardware in a description, and the class of a plugin."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_hardware(more=''):
 
 
 def test_a_block_has_the_actuators_of_its_transmissions_then_of_its_joints():
-    """Parameters of the joint are those of its motor, unless the actuator has its own."""
+    """Parameters of the joint belong to its motor, unless the actuator has its own."""
     found = read_hardware()
     plugin, hardware = found['arm']
     assert (plugin, hardware.name, hardware.rate) == ('my/Servos', 'arm', 50.0)
@@ -104,7 +104,7 @@ def make_entries(monkeypatch, *values):
 
 
 def test_a_plugin_is_found_by_its_registered_name_only(monkeypatch):
-    """Other plugins are none of ours; a class of the command line is registered by hand."""
+    """Other plugins have no class; a class of the command line is registered by hand."""
     assert find_driver('transmission_bridge/SerialServos') is SerialServos
     assert find_driver('transmission_bridge/SimulatedDriver') is SimulatedDriver
     assert find_driver('os/system') is None

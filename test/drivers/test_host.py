@@ -61,7 +61,7 @@ class Recorder(tb.Driver):
 
     @property
     def steps(self):
-        """The calls without those of the cycle."""
+        """The calls outside of the cycle."""
         return [each for each in self.calls if each not in ('read', 'write', 'status')]
 
 
@@ -74,7 +74,7 @@ def short_times(monkeypatch):
 
 @contextmanager
 def hosting(driver=None, *, to='active', takes=True, **options):
-    """Yield a host whose bridge takes each state, and that has made the steps to a life."""
+    """Yield a host in a life, with a bridge that takes each state."""
     states, reports = [], []
 
     def wake():
@@ -218,6 +218,22 @@ def test_a_hang_costs_only_its_driver(method):
             assert not np.nan_to_num(driver.written[-1][1]).any()
 
 
+@pytest.mark.parametrize('method', ['configure', 'activate'])
+def test_a_step_that_returns_too_late_is_undone(method):
+    """The caller has given up: nothing stays open, and nothing stays switched on."""
+    driver, released = Recorder(), threading.Event()
+    driver.acts = {method: released.wait}
+    with hosting(driver, to='unconfigured') as made:
+        if method == 'activate':
+            made.host.take_step('configure')
+        with pytest.raises(tb.DriverError, match='has not returned'):
+            made.host.take_step(method)
+        driver.acts = {}
+        released.set()
+        undone = 'cleanup' if method == 'configure' else 'deactivate'
+        wait(lambda: driver.steps[-1] == undone, undone)
+
+
 @pytest.mark.parametrize('method', METHODS)
 def test_a_method_that_always_raises_never_ends_the_thread(method):
     """Only configure and activate fail their steps; as soon as it works, commands are followed."""
@@ -344,8 +360,8 @@ def test_hardware_that_fails_can_be_deactivated_meanwhile():
     """A deactivation ends the attempts to open it."""
     driver = Recorder()
     with hosting(driver) as made:
-        driver.acts = {'read': fail, 'configure': fail}
-        wait(lambda: made.host.list_facts().life == 'reopening', 'an attempt')
+        driver.acts = {'read': fail, 'configure': lambda: time.sleep(0.1) or fail()}
+        wait(lambda: made.host.list_facts().busy == 'configure', 'an attempt')
         made.host.take_step('deactivate')
         count = len(driver.steps)
         made.host.take_step('deactivate')
@@ -369,7 +385,7 @@ def test_writes_that_fail_for_a_while_end_the_commands_but_not_the_driver():
 
 
 def test_a_command_from_before_a_long_read_is_not_repeated():
-    """What was commanded before a read that took too long is forgotten when it returns."""
+    """A read that took too long ends the commands from before it."""
     with hosting() as made:
         made.host.send_commands(rows(position=[0.5, NAN], velocity=[NAN, 1.0]))
         wait(lambda: made.driver.written, 'a write')

@@ -54,7 +54,7 @@ def test_between_velocities_it_is_the_cubic_of_both_ends():
 
 
 def test_without_velocities_it_is_linear_from_the_measured_position():
-    """It starts where the actuator is, not at the first waypoint, and holds the last one."""
+    """It starts at the measured position, not at the first waypoint, and holds the last one."""
     active, measured = start((1.0, [1.0], []), (2.0, [0.0], []), at=0.5)
     assert active.rows[:2, 0].tolist() == pytest.approx([0.5, 0.5])
     assert sample(active, measured, 0.5) == pytest.approx([0.75, 0.5])
@@ -64,7 +64,7 @@ def test_without_velocities_it_is_linear_from_the_measured_position():
 
 
 def test_a_first_waypoint_at_time_zero_and_waypoints_of_the_past_cause_no_jump():
-    """Whatever has passed at the start is left out; the rest is reached from where it is."""
+    """Waypoints that have passed at the start are left out."""
     points = (0.0, [9.0], []), (1.0, [1.0], []), (2.0, [2.0], [])
     active, measured = start(*points, at=0.0, delay=-1.5)
     assert active.rows[:2, 0].tolist() == pytest.approx([0.0, 4.0])

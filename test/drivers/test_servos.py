@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from bisect import bisect
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 import math
 import os
 import random
+import struct
 import time
 
 import numpy as np
@@ -21,6 +22,7 @@ import transmission_bridge as tb
 from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware
 from transmission_bridge.drivers.servos import SerialServos
 
+rustypot = pytest.importorskip('rustypot', reason='rustypot is not installed')
 NAN = float('nan')
 TICK = 2.0 * math.pi / TURN
 
@@ -30,7 +32,7 @@ SECONDS = float(os.environ.get('TRANSMISSION_BRIDGE_BUS_SECONDS', '4'))
 
 @pytest.fixture
 def port(tmp_path):
-    """Yield the port of three servos, the last of which counts turns."""
+    """Yield the port of three servos; the last one counts turns."""
     servos = [Servo(1, 2048), Servo(2, 100), Servo(3, 4000, counts_turns=True)]
     with PortThread(Bus(servos), tmp_path / 'bus') as made:
         yield made
@@ -131,10 +133,11 @@ def test_a_goal_beyond_the_turn_of_a_servo_is_not_sent(port):
 
 
 def test_a_leader_has_no_torque_and_follows_nothing(port):
-    """It is read only, in whichever mode its servos are."""
+    """Its positions are read, in whichever mode its servos are."""
     port.bus.servos[1].table[MODE] = 1
     with opened(make_hardware(port, torque='off')) as driver:
         assert not any(servo.table[TORQUE] for servo in port.bus.servos.values())
+        assert driver.read().shape == (1, 3)
         port.bus.servos[2].at = 150.0
         wait(lambda: driver.read()[0][1] == pytest.approx(150 * TICK), 'motion by hand')
         with pytest.raises(tb.DriverError, match='torque is off'):
@@ -172,6 +175,54 @@ def test_a_missing_servo_and_a_servo_in_another_mode_are_named(port):
         SerialServos().configure(make_hardware(port))
 
 
+class DynamixelBus:
+    """Control tables of Dynamixel X servos with the methods of a controller of rustypot."""
+
+    def __init__(self, *_):
+        self.tables = {number: bytearray(256) for number in (1, 2, 3)}
+        for table, mode, position in zip(
+            self.tables.values(), (3, 4, 5), (100, -5000, 9000), strict=True
+        ):
+            table[11] = mode
+            table[126:136] = struct.pack('<hii', -7, 10, position)
+
+    def sync_read_raw_data(self, ids, first, length):
+        """Return blocks."""
+        return [self.tables[number][first : first + length] for number in ids]
+
+    def sync_write_register(self, ids, name, numbers):
+        """Write goals or torques."""
+        place, form = {'goal_position': (116, '<i'), 'torque_enable': (64, '<B')}[name]
+        for number, value in zip(ids, numbers, strict=True):
+            struct.pack_into(form, self.tables[number], place, value)
+
+    def close(self):
+        """Do nothing."""
+
+
+def test_dynamixel_servos_have_their_own_registers_and_turns(port, monkeypatch):
+    """Numbers have two's complement; in a mode with more turns a goal may be beyond one turn."""
+    bus = DynamixelBus()
+    monkeypatch.setattr(rustypot, 'Xl330PyController', lambda *_: bus)
+    hardware = make_hardware(port, model='XL330-M288', of_actuators={'effort_unit': 'A'})
+    hardware.actuators[2].parameters['model'] = 'XL430-W250'
+    with opened(hardware) as driver:
+        position, velocity, current = driver.read()
+        np.testing.assert_allclose(position, np.array([100, -5000, 9000]) * TICK)
+        np.testing.assert_allclose(velocity, [2.29 / 60.0 * math.tau] * 3)
+        assert current.tolist() == [-7.0] * 3
+        with pytest.raises(tb.DriverError, match=r'beyond the turn .*: servo1'):
+            driver.write(command(position=np.array([-3, -6000, 12000]) * TICK))
+        goals = [struct.unpack_from('<i', table, 116)[0] for table in bus.tables.values()]
+        assert (goals, [table[64] for table in bus.tables.values()]) == (
+            [100, -6000, 12000],
+            [1, 1, 1],
+        )
+    hardware.actuators[2].parameters['model'] = 'STS3215'
+    with pytest.raises(tb.DriverError, match='STS3215 and XL330 have different registers'):
+        SerialServos().configure(hardware)
+
+
 def test_status_has_one_more_register_each_time(port):
     """Temperature, voltage, current and errors come in turn."""
     with opened(make_hardware(port)) as driver:
@@ -183,7 +234,7 @@ def test_status_has_one_more_register_each_time(port):
 
 
 def test_a_servo_off_the_bus_costs_only_itself_and_holds_when_it_is_back(port):
-    """The others move on; after its return it holds where it was put meanwhile."""
+    """The others continue; after its return it holds its present position."""
     with hosting(port) as (host, states, _):
         host.send_commands(np.array([[2000 * TICK, 120 * TICK, NAN], *[[NAN] * 3] * 2]))
         wait(lambda: port.bus.servos[2].at == 120.0, 'the goal')
@@ -232,6 +283,21 @@ def test_a_late_answer_is_never_another_number(port):
             wait(lambda count=count: len(states) > count + 5, 'states')
         assert host.list_facts().failures['read'] >= 3
     assert {tuple(np.rint(s.rows[0] / TICK)) for _, s in states} == {(2048.0, 100.0, 4000.0)}
+
+
+def test_a_late_answer_about_status_or_torque_is_no_position(port):
+    """It is recognised by its length, and costs one cycle."""
+    with opened(make_hardware(port, timeout='0.02')) as driver:
+        for _ in range(4):
+            port.delays.append(0.05)  # beyond the timeout and the pause after it
+            with pytest.raises(tb.DriverError, match='timed out'):
+                driver.status()
+            with suppress(tb.DriverError):
+                assert np.rint(driver.read()[0] / TICK).tolist() == [2048.0, 100.0, 4000.0]
+            wait(lambda: not port.delays, 'the late answer')
+            with suppress(tb.DriverError):
+                driver.read()
+            assert np.rint(driver.read()[0] / TICK).tolist() == [2048.0, 100.0, 4000.0]
 
 
 def test_lost_packets_change_no_position_lose_no_turn_and_repeat_no_command(port):

@@ -79,7 +79,7 @@ def test_it_starts_and_stops_where_it_is_told(clock):
 
 
 def test_noise_is_of_the_positions_and_activation_stops_all_motion(clock):
-    """The standard deviation is that of the parameter; the drive itself stands still."""
+    """The parameter is the standard deviation; the drive itself stands still."""
     driver = make_driver(noise='0.01')
     driver.write(command(velocity=[1.0, 1.0]))
     driver.activate()
@@ -91,6 +91,6 @@ def test_noise_is_of_the_positions_and_activation_stops_all_motion(clock):
 
 
 def test_numbers_out_of_range_are_refused():
-    """The range is that of the drive."""
+    """The drive has the ranges."""
     with pytest.raises(tb.ParameterError, match='inertia'):
         make_driver(inertia='0')

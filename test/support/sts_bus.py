@@ -132,9 +132,9 @@ def make_answer(number, data=b''):
     return b'\xff\xff' + body + bytes([~sum(body) & 0xFF])
 
 
-class Port:
+class PortThread:
     """
-    Serves a bus on a pseudo-terminal at the path ``link``.
+    A bus on a pseudo-terminal at the path ``link``, served by a thread inside of ``with``.
 
     ``is_silent``: no answers; ``loss``: share of packets that are lost at random, seeded;
     ``delays``: delays of the next answers [s].
@@ -144,7 +144,8 @@ class Port:
         self.bus, self.link = bus, Path(link)
         self.is_silent, self.loss, self.delays = False, 0.0, []
         self._random = random.Random(0)
-        self.is_plugged = False
+        self._is_plugged = self._is_ended = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def plug(self):
         """Create the port."""
@@ -152,25 +153,40 @@ class Port:
         tty.setraw(self._slave)
         self.link.unlink(missing_ok=True)
         self.link.symlink_to(os.ttyname(self._slave))
-        self.is_plugged = True
+        self._is_plugged = True
 
     def unplug(self):
         """Remove the port."""
-        self.is_plugged = False
+        self._is_plugged = False
         self.link.unlink(missing_ok=True)
         os.close(self._master)
         os.close(self._slave)
 
-    def serve(self, seconds=0.1):
-        """Answer what arrives within a time."""
-        ready, _, _ = select.select([self._master], [], [], seconds)
-        if not ready:
-            return
-        data = os.read(self._master, 1024)
+    def __enter__(self):
+        self.plug()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_ended = True
+        self._thread.join()
+        if self._is_plugged:
+            self.unplug()
+
+    def _run(self):
+        while not self._is_ended:
+            try:
+                if self._is_plugged and select.select([self._master], [], [], 0.02)[0]:
+                    self._answer(os.read(self._master, 1024))
+                    continue
+            except OSError:  # unplugged
+                pass
+            time.sleep(0.001)
+
+    def _answer(self, data):
         if self._is_lost():
             return
-        answers = self.bus.answer(data)
-        sent = b''.join(each for each in answers if not self._is_lost())
+        sent = b''.join(each for each in self.bus.answer(data) if not self._is_lost())
         on_the_wire = (len(data) + len(sent)) * 10 / 1e6
         time.sleep(on_the_wire + (self.delays.pop(0) if self.delays and sent else 0.0))
         os.write(self._master, b'' if self.is_silent else sent)
@@ -179,56 +195,20 @@ class Port:
         return self._random.random() < self.loss
 
 
-class PortThread(Port):
-    """A port that a thread of this process serves between ``with`` and its end."""
-
-    def __enter__(self):
-        self.plug()
-        self._is_ended = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._is_ended = True
-        self._thread.join()
-        if self.is_plugged:
-            self.unplug()
-
-    def _run(self):
-        while not self._is_ended:
-            if not self.is_plugged:
-                time.sleep(0.01)
-                continue
-            try:
-                self.serve(0.02)
-            except OSError:  # unplugged meanwhile
-                time.sleep(0.01)
-
-
 def main():
     """Serve until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('port', help='path of the port to create')
     parser.add_argument('--ids', type=int, nargs='+', default=[1, 2, 3, 4, 5, 6])
-    parser.add_argument('--at', nargs='*', default=['5=4000'], help='positions, as 5=4000')
     parser.add_argument('--turns', type=int, nargs='*', default=[5], help='ids that count turns')
-    parser.add_argument('--loss', type=float, default=0.0, help='share of lost packets')
     given = parser.parse_args()
-    at = {int(k): float(v) for k, v in (each.split('=') for each in given.at)}
-    servos = [Servo(each, at.get(each, 2048.0), each in given.turns) for each in given.ids]
-    port = Port(Bus(servos), given.port)
-    port.loss = given.loss
-    ended = []
+    servos = [Servo(each, counts_turns=each in given.turns) for each in given.ids]
+    ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.append(True))
-    port.plug()
-    print(f'{len(servos)} servos on {given.port}', flush=True)
-    while not ended:
-        port.serve()
-    for number, servo in port.bus.servos.items():
-        print(f'servo {number} at {servo.at:.0f}, torque {servo.table[TORQUE]}', flush=True)
-    port.unplug()
+        signal.signal(number, lambda *_: ended.set())
+    with PortThread(Bus(servos), given.port):
+        print(f'{len(servos)} servos on {given.port}', flush=True)
+        ended.wait()
 
 
 if __name__ == '__main__':

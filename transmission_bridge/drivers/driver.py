@@ -35,8 +35,8 @@ class DriverActuator:
 
     :param name: As in the URDF.
     :param joint: The joint of a transmission with one joint and one actuator, otherwise empty.
-    :param parameters: ``<param>`` of the ``<joint>`` in the block, overridden by those of the
-        ``<actuator>``.
+    :param parameters: ``<param>`` of the ``<joint>`` in the block, overridden by ``<param>`` of
+        the ``<actuator>``.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Hardware:
 
     :param name: Name of the ``<ros2_control>`` block; empty for actuators outside of all blocks.
     :param parameters: ``<param>`` of ``<hardware>``.
-    :param actuators: In the order of all arrays: those of the transmissions, then those of the
-        joints that pass through.
+    :param actuators: In the order of all arrays: of the transmissions, then of the joints that
+        pass through.
     :param rate: Cycles per second [Hz]: ``<param name="rate">`` of ``<hardware>``, otherwise
         ``rw_rate`` of the block, otherwise 100.
     :param scales: SI per unit that the URDF declares, rows position, velocity, effort, shape
         ``(3, n)``; 1 if the actuator declares no unit.
     :param compute_start: Returns positions at which every joint is within its limits, shape
-        ``(n,)``, for simulators: zero where that is possible.
+        ``(n,)``, for simulators: zero if possible.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Command(NamedTuple):
     """
     The active commands of all actuators; NaN: none. The arrays are the driver's own.
 
-    An actuator has a position, a velocity, an effort, or none of them. A velocity or effort beside
+    An actuator has a position, a velocity, an effort, or no command. A velocity or effort beside
     a position, and an effort beside a velocity, is a hint (feed-forward).
 
     :param position: Shape ``(n,)`` [rad or m, or the ``position_unit`` of the actuator].
@@ -150,9 +150,9 @@ class Driver:
         configure() -> activate() -> read(), write() in each cycle -> deactivate() -> cleanup()
 
     One thread, which belongs to the driver, calls all methods. A method may block as long as its
-    I/O takes, with a timeout: a method that hangs cannot be stopped, and nothing else is called
-    meanwhile. Exceptions are reported with method and text, and the cycles continue. If reading
-    fails for 1 s, the driver is closed and opened again every 2 s.
+    I/O takes, with a timeout: a method that hangs cannot be stopped, and until it returns nothing
+    else is called. Exceptions are reported with method and text, and the cycles continue. If
+    reading fails for 1 s, the driver is closed and opened again every 2 s.
 
     Arrays have shape ``(n,)`` in the order of ``hardware.actuators``. Numbers are SI, or in the
     units that the ``<actuator>`` declares. The class is called without arguments.
@@ -181,7 +181,7 @@ class Driver:
         Return the present state.
 
         :returns: Positions, shape ``(n,)``; or one to three rows position, velocity, effort, shape
-            ``(1 to 3, n)``. NaN: unknown. An actuator whose position becomes NaN does not answer:
+            ``(1 to 3, n)``. NaN: unknown. If a position becomes NaN, the actuator does not answer:
             its commands are forgotten. ``None``: nothing new.
         :raises Exception: If the state cannot be read; the last one becomes stale.
         """

@@ -65,11 +65,11 @@ _GOALS = {
 
 class HostState(NamedTuple):
     """
-    What the bridge takes of a driver.
+    The latest state of a driver.
 
     :param rows: Rows position, velocity, effort in the driver's units, shape ``(1 to 3, n)``; NaN:
         unknown.
-    :param forgotten: Mask of the actuators whose command was forgotten since the last state.
+    :param forgotten: Mask of the actuators with a command that was forgotten since the last state.
     """
 
     rows: Array
@@ -78,20 +78,20 @@ class HostState(NamedTuple):
 
 class HostFacts(NamedTuple):
     """
-    What diagnostics show of a driver.
+    Facts of a driver for diagnostics.
 
     :param life: ``unconfigured``, ``inactive``, ``active``, or ``reopening``.
     :param cycles: Number of cycles since the start.
     :param rate: Cycles per second since the last call [Hz].
     :param late: Number of cycles that took longer than their period.
     :param failures: Number of failures by method.
-    :param failure: The present failure in one sentence, empty if there is none.
+    :param failure: The present failure in one sentence, otherwise empty.
     :param failing_for: Time since its first failure after a success [s].
-    :param busy: The method that runs, empty if none does.
-    :param busy_for: Since when it runs [s].
+    :param busy: The running method, otherwise empty.
+    :param busy_for: Its duration until now [s].
     :param read_time: Mean duration of read [s].
     :param write_time: Mean duration of write [s].
-    :param status: What the driver's ``status`` returned, shape ``(n,)`` by name.
+    :param status: Result of the driver's ``status``, shape ``(n,)`` by name.
     """
 
     life: str
@@ -223,7 +223,7 @@ class DriverHost:
         self.take_step('cleanup')
 
     def take_state(self) -> HostState | None:
-        """Return the state since the last call; ``None`` if there is none."""
+        """Return the state that is new since the last call, otherwise ``None``."""
         with self._changed:
             self._waits_since = math.inf
             rows, self._rows = self._rows, None
@@ -315,7 +315,7 @@ class DriverHost:
             self._wait_until(due)
 
     def _choose_step(self) -> str:
-        """Return the next step; if there is none, the request is settled."""
+        """Return the next step; without one, the request is settled."""
         if self._life > self._goal:
             return _DOWN[self._life - 1]
         if self._life < self._goal and self._climbs:

@@ -66,7 +66,7 @@ def find_drivers(
     """
     Return class and hardware of each block with a driver in Python, by its name.
 
-    :param plugins: Plugins to use instead of those of the description, by block; ``*``: for all
+    :param plugins: Plugins to use instead of the described ones, by block; ``*``: for all
         blocks, and for the actuators outside of blocks, which have the empty name.
     :raises DriverError: If a driver cannot be used.
     """

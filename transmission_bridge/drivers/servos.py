@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import cycle
 import math
 from time import monotonic, sleep
@@ -52,8 +53,8 @@ _VELOCITY = {
 #: Operating modes that follow a goal position.
 _FOLLOWS = {'position', 'extended_position', 'current_based_position'}
 
-#: How often the torque is switched until the servos confirm it.
-_TRIES, _WORDS = 3, ('off', 'on')
+#: Number of requests that are not repeated in the next cycle, and length of the answer on torque.
+_TRIES, _OF_TORQUE, _WORDS = 3, 3, ('off', 'on')
 
 #: Bit of the register ``phase``: the position register counts turns.
 _COUNTS_TURNS = 0x10
@@ -66,7 +67,8 @@ class SerialServos(Driver):
     ``<hardware>``: ``port``; ``model``, for example ``STS3215`` or ``XL330-M288``; ``baud_rate``
     (default: of the factory); ``timeout`` of an answer [s] (0.05); ``torque``: ``on`` while active
     (the default), ``hold`` to leave it on after that, or ``off`` for a leader that is moved by
-    hand and follows no commands. Actuators: ``id``; ``model`` if it differs, with equal registers.
+    hand, has positions only, and follows no commands. Actuators: ``id``; ``model`` if it differs,
+    with equal registers.
 
     Positions and velocities are SI, or in the units of the ``<actuator>``; a ``velocity_unit``
     declares the unit of the register. Load or current is read with an ``effort_unit`` only.
@@ -85,7 +87,7 @@ class SerialServos(Driver):
         except ModuleNotFoundError:
             raise DriverError(_INSTALL) from None
         self._port = hardware.read_text('port')
-        self._timeout = hardware.read_number('timeout', 0.05)
+        self._timeout = self._pause = hardware.read_number('timeout', 0.05)
         self._torque = hardware.read_text('torque', 'on')
         if self._torque not in ('on', 'off', 'hold'):
             raise DriverError(f'torque: expected on, off or hold, found {self._torque!r}')
@@ -113,8 +115,8 @@ class SerialServos(Driver):
         if missing := sorted(set(everyone) - set(self._ask_alone(everyone))):
             raise DriverError(f'no answer at {rate} baud of {self._list_servos(missing)}')
         self._read_modes(table)
-        registers = [name for name in _STATUS if table.register(name)]
-        self._status_registers: Iterator[str] = cycle(registers)
+        registers = [register for name in _STATUS if (register := table.register(name))]
+        self._status_registers: Iterator[Any] = cycle(registers)
         self._status: dict[str, Array] = {}
 
     def activate(self) -> None:
@@ -129,19 +131,21 @@ class SerialServos(Driver):
         if absent and monotonic() > self._asked + _ASK:
             self._ask_absent(absent)
         try:
-            blocks = self._read_blocks(self._live)
-        except RuntimeError as error:
+            blocks = self._read_states(self._live)
+        except DriverError:
             self._misses += 1
             if self._misses >= _MISSES:
                 self._misses, self._asked = 0, monotonic()
                 # If none answers, the bus is the cause.
                 self._live = self._ask_alone(self._live) or self._live
-            raise DriverError(f'{self._port}: {error}') from None
+            raise
         self._misses = 0
         rows = np.full((len(FIELDS), len(self._ids)), np.nan)
         for index, block in zip(self._live, blocks, strict=True):
             rows[:, index] = [self._decode(block, register) for register in self._registers]
-        return rows * self._units
+        rows *= self._units
+        # The states of a leader are commands for its follower, which needs positions alone.
+        return rows[:1] if self._torque == 'off' else rows
 
     def write(self, command: Command) -> None:
         """Send the goals that the servos can reach, in one message without answers."""
@@ -163,16 +167,12 @@ class SerialServos(Driver):
             raise DriverError(f'follows positions only: {self._list_servos(unfit)}')
 
     def status(self) -> Mapping[str, Array]:
-        """Return temperatures, voltages, currents and error bits; one of them is read anew."""
+        """Return temperatures, voltages, currents and error bits; each call reads one of them."""
         register = next(self._status_registers)
-        name, scale = _STATUS[register]
+        name, scale = _STATUS[register.name]
         numbers = np.full(len(self._ids), np.nan)
-        ids = [self._ids[index] for index in self._live]
-        try:
-            numbers[self._live] = self._bus.sync_read_register(ids, register, retries=0)
-        except RuntimeError:
-            sleep(self._timeout)
-            raise
+        blocks = self._read_blocks(self._live, register.addr, register.size)
+        numbers[self._live] = [decode(each, register, self._order) for each in blocks]
         self._status[name] = numbers * scale
         return self._status
 
@@ -202,8 +202,8 @@ class SerialServos(Driver):
                 names = ' and '.join(sorted({each.name for each in tables}))
                 raise DriverError(f'{names} have different registers: one block for each')
         self._order = tables[0].word_order
-        self._first = min(first for first, _ in places)
-        self._length = max(first + size for first, size in places) - self._first
+        self._torque_at = tables[0].register('torque_enable').addr
+        self._first, self._length = find_span(self._registers)
 
     def _compute_scales(self, hardware: Hardware, tables: list[Any]) -> None:
         """Compute the units of the actuators per number in a register; NaN: not read."""
@@ -216,94 +216,114 @@ class SerialServos(Driver):
 
     def _read_modes(self, table: Any) -> None:
         """Read which servos follow goals within one turn only."""
+        names = ('operating_mode', 'phase', 'min_position_limit', 'max_position_limit')
+        registers = [table.register(name) for name in names[: 4 if table.register('phase') else 1]]
+        first, length = find_span(registers)
         modes = {number: name for name, number in table.operating_modes.items()}
         bounded = []
-        for index, number in enumerate(self._ids):
-
-            def read(register: str, number: int = number) -> int:
-                return int(self._bus.read_register(number, register, retries=2))
-
-            mode = modes.get(read('operating_mode'), 'unknown')
+        everyone = list(range(len(self._ids)))
+        for index, block in enumerate(self._read_blocks(everyone, first, length, tries=_TRIES)):
+            found = [decode(block[each.addr - first :], each, self._order) for each in registers]
+            mode = modes.get(found[0], 'unknown')
             if mode not in _FOLLOWS and self._torque != 'off':
                 raise DriverError(f'{self._list_servos([index])} is in mode {mode}, not position')
-            if table.register('phase'):
-                limits = read('min_position_limit'), read('max_position_limit')
-                bounded.append(limits != (0, 0) or not read('phase') & _COUNTS_TURNS)
+            if len(found) > 1:
+                bounded.append(found[2:] != [0, 0] or not found[1] & _COUNTS_TURNS)
             else:
                 bounded.append(mode == 'position')
         self._is_bounded = np.array(bounded)
 
     def _decode(self, block: bytes, register: Any) -> int:
-        start = register.addr - self._first
-        raw = block[start : start + register.size]
-        number = int.from_bytes(raw, self._order, signed=register.encoding == 'twos_complement')
-        if register.encoding == 'sign_magnitude' and number >> register.sign_bit & 1:
-            number = -(number & ((1 << register.sign_bit) - 1))
-        return number
+        """Return the number of a register in a block with the state."""
+        return decode(block[register.addr - self._first :], register, self._order)
 
     # -- the bus ---------------------------------------------------------------------------------
 
-    def _read_blocks(self, servos: list[int], pause: float | None = None) -> list[bytes]:
-        """
-        Read the state of servos.
+    def _read_states(self, servos: list[int], tries: int = 1) -> list[bytes]:
+        return self._read_blocks(servos, self._first, self._length, tries)
 
-        One request has one form of answer, and a pause follows a failure: a late answer is at
-        worst an older state, never another register.
+    def _read_blocks(
+        self, servos: list[int], first: int, length: int, tries: int = 1
+    ) -> list[bytes]:
         """
-        ids = [self._ids[index] for index in servos]
-        try:
-            blocks = self._bus.sync_read_raw_data(ids, self._first, self._length)
-        except RuntimeError:
-            sleep(self._timeout if pause is None else pause)
-            raise
-        return [bytes(each) for each in blocks]
+        Read the same registers of servos in one request.
+
+        A late answer would be taken for the answer to the next request. Therefore a pause follows
+        a failure, and requests for states, status, torque and modes have answers of different
+        lengths.
+        """
+        ids, problem = [self._ids[index] for index in servos], ''
+        for _ in range(tries):
+            try:
+                blocks = [bytes(each) for each in self._bus.sync_read_raw_data(ids, first, length)]
+                if all(len(each) == length for each in blocks):
+                    return blocks
+                problem = 'an answer of another request'
+            except RuntimeError as error:
+                problem = str(error)
+            sleep(self._pause)
+        raise DriverError(f'{self._port}: {problem}')
 
     def _ask_alone(self, servos: Iterable[int], tries: int = 2) -> list[int]:
         """Return the servos that answer; an absent one would cost the others every answer."""
         found = []
         for index in servos:
-            for _ in range(tries):
-                try:
-                    self._read_blocks([index], pause=_SHORT)
-                except RuntimeError:
-                    continue
+            with suppress(DriverError):
+                self._read_states([index], tries)
                 found.append(index)
-                break
         return found
 
     def _ask_absent(self, absent: list[int]) -> None:
-        """Let absent servos that answer again hold where they are."""
-        self._bus.set_timeout(_SHORT)
-        try:
-            back = self._ask_alone(absent, tries=1)
-        finally:
-            self._bus.set_timeout(self._timeout)
-            self._asked = monotonic()
+        """Let absent servos that answer again hold their present position."""
+        self._set_timeout(_SHORT)
+        back = self._ask_alone(absent, tries=1)
+        self._set_timeout(self._timeout)
+        self._asked = monotonic()
         if back:
             self._hold(back)
             self._live = sorted([*self._live, *back])
+
+    def _set_timeout(self, timeout: float) -> None:
+        self._pause = timeout
+        self._bus.set_timeout(timeout)
 
     def _hold(self, servos: list[int]) -> None:
         if self._torque != 'off':
             ids = [self._ids[index] for index in servos]
             # Goals first: with the torque on, a servo moves to its goal.
-            ticks = [self._decode(each, self._registers[0]) for each in self._read_blocks(servos)]
+            ticks = [
+                self._decode(each, self._registers[0])
+                for each in self._read_states(servos, _TRIES)
+            ]
             self._bus.sync_write_register(ids, 'goal_position', ticks)
         self._switch_torque(servos, int(self._torque != 'off'))
 
     def _switch_torque(self, servos: list[int], on: int) -> None:
         """Switch the torque of these servos on, or of all servos off."""
         ids = [self._ids[index] for index in servos] if on else self._ids
-        live = [self._ids[index] for index in servos]
         for _ in range(_TRIES):
             # To all in one message without answers, then checked.
             self._bus.sync_write_register(ids, 'torque_enable', [on] * len(ids))
-            try:
-                if set(self._bus.sync_read_register(live, 'torque_enable', retries=0)) <= {on}:
+            with suppress(DriverError):
+                blocks = self._read_blocks(servos, self._torque_at, _OF_TORQUE)
+                if all(each[0] == on for each in blocks):
                     return
-            except RuntimeError:
-                sleep(self._timeout)
         raise DriverError(f'{self._port}: it is not known whether the torque is {_WORDS[on]}')
 
     def _list_servos(self, servos: Iterable[int] | Index) -> str:
         return ', '.join(f'{self._names[index]} (id {self._ids[index]})' for index in servos)
+
+
+def find_span(registers: list[Any]) -> tuple[int, int]:
+    """Return address and length of the block with these registers."""
+    first = min(each.addr for each in registers)
+    return first, max(each.addr + each.size for each in registers) - first
+
+
+def decode(block: bytes, register: Any, order: Any) -> int:
+    """Return the number of a register at the beginning of a block."""
+    signed = register.encoding == 'twos_complement'
+    number = int.from_bytes(block[: register.size], order, signed=signed)
+    if register.encoding == 'sign_magnitude' and number >> register.sign_bit & 1:
+        number = -(number & ((1 << register.sign_bit) - 1))
+    return number
