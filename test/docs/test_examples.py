@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import textwrap
 
 from documents import DOCUMENTS, python, ROOT
@@ -33,7 +32,7 @@ LICENCE = ('Copyright 2026 The transmission_bridge authors', 'SPDX-License-Ident
 
 
 @pytest.mark.parametrize(('path', 'header'), [
-    ('my_robot/my_robot/driver.py', '# {}\n#\n# {}\n'),
+    ('my_robot/my_robot/my_robot.py', '# {}\n#\n# {}\n'),
     ('my_robot/launch/my_robot.launch.py', '# {}\n#\n# {}\n'),
     ('my_robot/urdf/my_robot.urdf', '<!-- {} -->\n<!-- {} -->\n'),
 ])  # fmt: skip
@@ -93,10 +92,8 @@ def installed(source):
 
 
 @pytest.mark.ros
-def test_what_my_robot_installs(installed, peer, start_script, message, harness):
-    """Files are where ros2 run and ros2 launch look, and the driver follows a command."""
-    program = installed / 'lib' / 'my_robot' / 'driver'
-    assert os.access(program, os.X_OK)
+def test_what_my_robot_installs(installed, peer, start_process, message, harness):
+    """Files are where ros2 launch looks, and the bridge finds the driver and moves the joint."""
     share = installed / 'share'
     assert (share / 'ament_index' / 'resource_index' / 'packages' / 'my_robot').exists()
     launch = 'launch/my_robot.launch.py'
@@ -106,15 +103,15 @@ def test_what_my_robot_installs(installed, peer, start_script, message, harness)
     text = (MY_ROBOT / launch).read_text(encoding='utf-8')
     assert "parents[1] / 'urdf' / 'my_robot.urdf'" in text
     (site,) = installed.glob('lib/python3*/site-packages')
-    driver = start_script(program=program, **before(site, 'PYTHONPATH'))
-    motors, publisher = peer.listen('actuator_states'), peer.publisher('actuator_commands')
-    # No command may be on its way when Ctrl-C comes: rclpy fails in the conversion of a message.
-    send = harness.repeat(lambda: peer.send(publisher, message({'hinge_motor': -25.0})))
+    urdf = share / 'my_robot' / 'urdf' / 'my_robot.urdf'
+    module = 'transmission_bridge.ros.bridge_main'
+    bridge = start_process(module, '--urdf', urdf, env=before(site, 'PYTHONPATH'))
+    motors, publisher = peer.listen('actuator_states'), peer.publisher('joint_commands')
+    send = harness.repeat(lambda: peer.send(publisher, message({'hinge': 0.5})))
     peer.spin_until(
         lambda: send() or (motors and np.allclose(motors[-1].position, -25.0)), 'a motor at -25'
     )
-    code, _, errors = driver.ended(signal.SIGINT)
-    assert (code, errors) == (0, '')
+    bridge.ends_well()
 
 
 @pytest.mark.ros
