@@ -67,9 +67,12 @@ class Recorder(tb.Driver):
 
 @pytest.fixture(autouse=True)
 def short_times(monkeypatch):
-    """Let a test wait for a tenth of what a user waits for."""
-    for name in ('PATIENCE', 'REOPEN', 'ATTENTION', 'START', 'STOP', 'STATUS'):
-        monkeypatch.setattr(host_module, name, 0.1 * getattr(host_module, name))
+    """Let a test wait for less than a user, and for longer than a busy machine stands still."""
+    for name, share in (
+        *(('PATIENCE', 0.4), ('ATTENTION', 0.8)),
+        *((name, 0.1) for name in ('REOPEN', 'START', 'STOP', 'STATUS')),
+    ):
+        monkeypatch.setattr(host_module, name, share * getattr(host_module, name))
 
 
 @contextmanager
@@ -310,7 +313,7 @@ def test_nothing_new_is_neither_a_state_nor_a_failure():
     driver.rows = None
     with hosting(driver) as made:
         made.host.send_commands(rows(velocity=[1.0, NAN]))
-        wait(lambda: len(driver.written) > 50, 'writes beyond the patience with failures')
+        wait(lambda: len(driver.written) > 120, 'writes beyond the patience with failures')
         assert_last_write(driver, rows(velocity=[1.0, NAN]))
         assert (made.states, made.host.list_facts().failures) == ([], {})
 
@@ -328,7 +331,7 @@ def test_an_actuator_that_stops_to_answer_loses_its_command_at_once():
         wait(lambda: made.states[-1].rows[0, 0] == 1.0, 'its answer')
         assert_last_write(made.driver, rows(position=[NAN, 0.8]))
         lost = sum(state.forgotten for state in made.states)
-        assert lost.tolist() == [2, 0]
+        assert (lost > 0).tolist() == [True, False]
 
 
 def test_hardware_that_fails_is_opened_again_and_holds():

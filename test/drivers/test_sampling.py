@@ -91,7 +91,7 @@ def test_an_actuator_in_an_unknown_position_does_not_follow():
 
 def test_a_trajectory_replaces_another_at_its_own_start():
     """The first continues until then, also for the actuators that the second has not."""
-    active, measured = start((2.0, [2.0, 2.0], []), count=2)
+    active, measured = start((4.0, [4.0, 4.0], []), count=2)
     active.sample(0.5, measured)
     active.add_trajectory(trajectory((1.0, [0.0], [])), [1], 1.0, 0.5)
     active.sample(0.9, measured)
@@ -100,15 +100,17 @@ def test_a_trajectory_replaces_another_at_its_own_start():
     active.sample(1.0, measured)
     active.sample(1.5, measured)
     np.testing.assert_allclose(active.rows[0], [1.5, 0.55])
+    for now in (2.0, 2.1, 3.0):
+        active.sample(now, measured)
+    np.testing.assert_allclose(active.rows[0], [3.0, 0.0])
 
 
 def test_a_later_trajectory_cancels_one_that_has_not_started():
     """Of two that wait, the last one received counts."""
     active, measured = start((1.0, [1.0], []), delay=5.0)
     active.add_trajectory(trajectory((1.0, [-1.0], [])), [0], 6.0, 0.0)
-    for now in (5.5, 6.0, 6.5):
-        active.sample(now, measured)
-    assert active.rows[0, 0] == pytest.approx(-0.5)
+    found = [sample(active, measured, now)[0] for now in (5.5, 6.0, 6.5)]
+    assert found == pytest.approx([NAN, 0.0, -0.5], nan_ok=True)
 
 
 def test_a_command_takes_its_actuators_out_of_every_trajectory():
@@ -124,12 +126,13 @@ def test_a_command_takes_its_actuators_out_of_every_trajectory():
 
 def test_what_is_forgotten_follows_nothing_and_its_rates_are_zero():
     """A position or a trajectory leaves nothing; a velocity leaves zero, reported once."""
-    active, measured = start((2.0, [2.0], []), count=4, actuators=[0])
+    active, measured = start((2.0, [2.0], []), count=5, actuators=[0])
     active.sample(0.5, measured)
-    active.set_commands(np.array([[1.0, NAN, NAN], [0.3, 2.0, 0.0], [NAN, NAN, NAN]]), [1, 2, 3])
-    everyone = np.ones(4, dtype=bool)
-    assert active.forget(everyone).tolist() == [True, True, True, False]
+    given = [[1.0, NAN, NAN, NAN], [0.3, 2.0, 0.0, NAN], [NAN, NAN, NAN, 4.0]]
+    active.set_commands(np.array(given), [1, 2, 3, 4])
+    everyone = np.ones(5, dtype=bool)
+    assert active.forget(everyone).tolist() == [True, True, True, False, True]
     active.sample(1.0, measured)
-    np.testing.assert_array_equal(active.rows[0], [NAN] * 4)
-    np.testing.assert_array_equal(active.rows[1], [NAN, NAN, 0.0, 0.0])
+    assert np.isnan(active.rows[[0, 2]]).all()
+    np.testing.assert_array_equal(active.rows[1], [NAN, NAN, 0.0, 0.0, NAN])
     assert not active.forget(everyone).any()

@@ -175,6 +175,19 @@ def test_a_missing_servo_and_a_servo_in_another_mode_are_named(port):
         SerialServos().configure(make_hardware(port))
 
 
+def test_a_torque_that_a_servo_does_not_confirm_is_an_error(port, monkeypatch):
+    """A message to all servos has no answer, so the register is read."""
+    write = port.bus._write
+    monkeypatch.setattr(
+        port.bus, '_write', lambda *given: given[:2] == (2, TORQUE) or write(*given)
+    )
+    with (
+        pytest.raises(tb.DriverError, match='not known whether the torque is on'),
+        opened(make_hardware(port)),
+    ):
+        pass
+
+
 class DynamixelBus:
     """Control tables of Dynamixel X servos with the methods of a controller of rustypot."""
 
