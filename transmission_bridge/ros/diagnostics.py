@@ -175,12 +175,12 @@ class DiagnosticsPublisher:
         hosted = session.hosted.drivers
         for topic, each in hosted.items():
             inputs[topic] = Peers(f'driver {each.host.hardware.name}', ('this process',))
-        for topic, ours in session.outputs.publishers.items():
+        for topic, publisher in session.outputs.publishers.items():
             if topic in hosted:  # a copy of an input
                 continue
             rivals = graph.list_rivals(topic) if topic in contested else ()
             nodes = graph.list_subscribers(topic)
-            outputs[topic] = _find_peers(topic, nodes, ours, graph, rivals)
+            outputs[topic] = _find_peers(topic, nodes, publisher, graph, rivals)
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         for each in hosted.values():
             for topic in (each.namespace + COMMANDS, each.namespace + TRAJECTORY):

@@ -65,20 +65,20 @@ class StateWriter:
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
         self._layouts = LayoutTable()
-        self._writers: dict[tuple[bool, ...], JointStateWriter] = {}
+        self._writers: dict[tuple[bool, bool, bool], JointStateWriter] = {}
 
     def make_record(self, rows: Array, stamp: tuple[int, int]) -> tuple[JointStateRecord, Layout]:
         """Return a record and its layout."""
         given = [row if np.isfinite(row).any() else EMPTY for row in rows]
-        arrays = [*given, *[EMPTY] * (len(FIELDS) - len(given))]
-        is_whole = all(map(len, arrays))
-        record = JointStateRecord(stamp, '', self._names, *arrays, rows if is_whole else None)
+        position, velocity, effort = [*given, EMPTY, EMPTY][: len(FIELDS)]
+        whole = rows if all(map(len, (position, velocity, effort))) else None
+        record = JointStateRecord(stamp, '', self._names, position, velocity, effort, whole)
         return record, self._layouts.find_layout(self._names, record.lengths)
 
     def write_message(self, record: JointStateRecord) -> bytes:
         """Return the serialised message."""
         rows = (record.position, record.velocity, record.effort)
-        key = tuple(len(row) > 0 for row in rows)
+        key = len(rows[0]) > 0, len(rows[1]) > 0, len(rows[2]) > 0
         writer = self._writers.get(key)
         if writer is None:
             writer = self._writers[key] = JointStateWriter(self._names, '', key)

@@ -207,16 +207,18 @@ class WatchState:
                 cells = found.setdefault(key, {})
                 for column, value in values.items():
                     cells[column] = max(value, cells.get(column, value))
-        units, unknown, clamped = {}, {}, Counter[str]()
+        units: dict[tuple[str, str], str] = {}
+        unknown: dict[tuple[str, str], str] = {}
+        clamped = Counter[str]()
         statuses = [each for bridge in self._shown_bridges for each in bridge.statuses.items()]
         for part, fact in ((part, fact) for part, status in statuses for fact in status.facts):
-            value = str(fact.value)
+            text = str(fact.value)
             if part in _KINDS and fact.key.startswith(UNITS_OF):
-                units['actuator', fact.key.removeprefix(UNITS_OF)] = value
+                units['actuator', fact.key.removeprefix(UNITS_OF)] = text
             elif part in _KINDS and fact.key.startswith(UNKNOWN):
-                unknown[_KINDS[part], fact.key.removeprefix(UNKNOWN)] = value
-            elif part.startswith('commands of ') and value.isdecimal():
-                clamped[fact.key] += int(value)
+                unknown[_KINDS[part], fact.key.removeprefix(UNKNOWN)] = text
+            elif part.startswith('commands of ') and text.isdecimal():
+                clamped[fact.key] += int(text)
         rows = []
         # In the order of kinds, and otherwise stable.
         for key in sorted(dict.fromkeys([*found, *unknown]), key=lambda each: each[0]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 import importlib
 import math
 import os
@@ -19,7 +20,7 @@ import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.resources import resource
-from transmission_bridge.signals import clean_end
+from transmission_bridge.signals import clean_end, SIGNALS
 from transmission_bridge.sim import command_at, MOTIONS
 from transmission_bridge.tools.cli import Console, Exit, FailedError
 from transmission_bridge.tools.demo import formulas
@@ -86,7 +87,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     # Ports of higher domains collide with ephemeral ports on some systems.
-    domain = os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
+    domain = os.environ.get('ROS_DOMAIN_ID') or str(1 + os.getpid() % 101)
+    os.environ['ROS_DOMAIN_ID'] = domain
     state = WatchState('transmission_bridge')
     client = _DemoClient(state)
     try:
@@ -114,7 +116,12 @@ def _run_bridge() -> Iterator[Callable[[], None]]:
     words = ('--urdf', str(resource('urdf', 'arm.urdf')), '--simulate')
     command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', *words]
     with TemporaryFile() as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        # An exception of a signal between the fork and the end of Popen would lose the process.
+        change_mask = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=change_mask
+        )
 
         def require_alive() -> None:
             if process.poll() is not None:
@@ -123,6 +130,7 @@ def _run_bridge() -> Iterator[Callable[[], None]]:
                 raise FailedError(f'the bridge ended with {process.returncode}: {output}')
 
         try:
+            change_mask()
             yield require_alive
         finally:
             process.send_signal(signal.SIGINT)
