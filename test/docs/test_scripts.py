@@ -60,7 +60,7 @@ def test_the_command_waits_for_the_bridge_itself(start_script, start_bridge, pee
     peer.listen('joint_commands')
     joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
     command = 'command.py', 'hinge=0.5'
-    errors = "not at {'hinge': 0.5}: joint_states has nothing\n"
+    errors = "not at {'hinge': 0.5}, clamped to the limits or not moved: no joint_states\n"
     assert start_script(*command).ended() == (1, '', errors)
     script = start_script(*command)
     publishers = peer.node.get_publishers_info_by_topic

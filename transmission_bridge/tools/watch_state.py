@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import os
 
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
-from transmission_bridge.errors import shortened
+from transmission_bridge.errors import find_closest, shortened
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
@@ -263,10 +263,11 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         if state.has_driver and state.has_joint_states:
             return []
         of, others = f'of {state.node} ' * bool(state.node), list(state.reports)
+        close = [*find_closest(state.node, others, 1), *others][:1]
         missing.append(
             f'the bridge is missing: no diagnostics {of}{place}'
             + (
-                f', but of other bridges: {", ".join(others)}; --node {others[0]} shows that one'
+                f', but of other bridges: {", ".join(others)}; --node {close[0]} shows that one'
                 if others
                 else "; 'ros2 launch transmission_bridge bridge.launch.py' starts one"
             )
