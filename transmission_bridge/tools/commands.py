@@ -27,8 +27,8 @@ _SEVERAL: dict[str, Any] = {'action': 'extend', 'nargs': '+', 'default': []}
 
 #: Below the exit codes of each command.
 EXIT_CODES = (
-    'In every command 1 also means that FILE is not a robot description, and 2 wrong usage, a\n'
-    'missing library, or a file that cannot be read or written.'
+    'Every command ends with 1 if FILE is no robot description, and with 2 after wrong usage,\n'
+    'without a library, or if a file cannot be read or written.'
 )
 
 
