@@ -346,12 +346,12 @@ def _convert() -> None:
 )
 def _demo() -> None:
     """
-    Show a simulated driver and the bridge at work.
+    Show the bridge with simulated motors at work.
 
-    Start a simulated driver and the bridge, move the example robot, show actuators and
+    Start the bridge with simulated motors, move the example robot, show actuators and
     joints, and compare every published value with formulas written by hand. Needs rclpy.
 
-    exit code: 0 all values agree, 1 a value differs, nothing arrived, or a process died.
+    exit code: 0 all values agree, 1 a value differs, nothing arrived, or the bridge died.
 
       transmission_bridge demo --seconds 20
 
