@@ -66,10 +66,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.ros2_control:
         data = read_robot_file(options.file)
         more |= list_component_values(compiled, whole, data, given)
-        depends = _DEPENDS
+        depends = list(_DEPENDS)
         if list_loadable(robot):
             more |= list_plugin_values(compiled)
-            depends += ('transmission_interface',)
+            depends.append('transmission_interface')
         more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in depends)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)

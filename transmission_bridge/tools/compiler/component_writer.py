@@ -127,8 +127,8 @@ def _list_facts(
         for name in sorted({*own, *in_loops}):
             texts = dict(_below(before, f'/joint[{name}]'))
             for path in ('/type', *(_GEOMETRY if name in in_loops else ())):
-                words = map(quote, (f'joint[{name}]', path, texts.get(path, '')))
-                yield braces((str(index), *words))
+                cells = (f'joint[{name}]', path, texts.get(path, ''))
+                yield braces((str(index), *map(quote, cells)))
         if binding.is_identity:
             continue
         (block,) = (x.name for x in whole.description.blocks if spec.path.startswith(f'{x.path}/'))
@@ -142,8 +142,8 @@ def _list_facts(
         for path, text in _below(now, start):
             is_added = start + path not in before
             words = '*' if path in drivers else _name_numbers(text, numbers, is_added)
-            texts = map(quote, (f'transmission[{spec.name}]', path, words))
-            yield braces((str(index), *texts))
+            cells = (f'transmission[{spec.name}]', path, words)
+            yield braces((str(index), *map(quote, cells)))
 
 
 def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Number]) -> bytes:
