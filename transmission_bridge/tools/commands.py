@@ -182,9 +182,10 @@ def _calibrate() -> None:
     :param reductions: find the reductions also: both stops are needed then, twice
     :param pose: positions of the known pose [rad or m]; joints that are not named are at zero
     :param srdf: take the pose from this SRDF: --pose NAME is the name of a group_state
-    :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops, else
-        their middle as a guess
-    :param orca: take the ranges in the calibration.yaml of an ORCA hand, beside its config.yaml
+    :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops if
+        they are as wide as the limits, else their middle as a guess
+    :param orca: take reductions and zeros from the calibration.yaml of an ORCA hand, beside its
+        config.yaml
     :param store: store the numbers in the bridge (by hand)
     :param actuators: topic with the positions of actuators (default: %(default)s)
     :param output: write a parameter file (.yaml, .yml), or a copy of the description with the

@@ -63,9 +63,6 @@ _WIDER = 0.15
 #: Share of the best determined combination of numbers below which one is not determined by hand.
 _LEAST_RANK = 0.02
 
-#: Least error of a number of which the effects are compared.
-_LEAST_REACH = 1e-6
-
 #: Least motion towards positive, as a share of the way between the limits.
 _LEAST = 0.04
 
@@ -258,6 +255,7 @@ class HandTransmission:
         self.problem = ''
         self.is_guess = False
         self.has_directions = False
+        self.is_from_file = False
         self.moves: dict[int, Move] = {}
         self.poses: list[Row] = []
         self.now = np.full(len(binding.actuators), np.nan)
@@ -369,7 +367,8 @@ def judge_transmission(
         start = guess_zeros(maps, maps.zeros, known, hand.middle)
         free = [zero.path for zero in hand.zeros]
         free += list_reductions(hand.binding) if hand.is_free else ()
-        fit = fit_numbers(maps, known, free, start, least=_LEAST_RANK)
+        span = min(track.span for track in hand.tracks)
+        fit = fit_numbers(maps, known, free, start, _LEAST_RANK, span)
         if fit.missing:
             raise _Refusal(_name_missing(hand, fit))
         moved = _move_numbers(maps, known, fit)
@@ -465,12 +464,13 @@ def _remove_turns(hand: HandTransmission, fit: Fit) -> dict[ParameterPath, float
 def _name_missing(hand: HandTransmission, fit: Fit) -> str:
     names = ', '.join('.'.join(path) for path in fit.missing)
     joints = ' and '.join(track.name for track in hand.tracks)
-    return f'these positions do not determine {names}: add another pose or stop of {joints}'
+    more = 'use --stops' if hand.is_from_file else f'add another pose or stop of {joints}'
+    return f'these positions do not determine {names}: {more}'
 
 
 def _move_numbers(maps: NumberMap, known: Known, fit: Fit) -> Array:
     """
-    Return how far errors of the numbers move each joint [rad or m].
+    Return how far errors of the known positions move each joint [rad or m].
 
     :returns: At the known positions and at the mean of their actuators, shape
         ``(rows + 1, n_joints)``.
@@ -478,8 +478,7 @@ def _move_numbers(maps: NumberMap, known: Known, fit: Fit) -> Array:
     places = np.vstack([known.actuators, known.actuators.mean(axis=0)])
     mapped: Array = maps.map_positions(fit.values, places)
     away = np.zeros_like(mapped)
-    for path, reach in fit.reach.items():
-        values = {**fit.values, path: fit.values[path] + max(reach, _LEAST_REACH)}
+    for values in fit.errors:
         # Without those that leave the domain.
         away += np.nan_to_num(np.abs(maps.map_positions(values, places) - mapped))
     return away
@@ -507,7 +506,8 @@ def _check_contradictions(hand: HandTransmission, fit: Fit, factors: Array) -> N
                 f'the stops of {track.name} are {away} {which} than its limits: move it to both '
                 'ends again; otherwise its limits are not the stops, or its reduction is wrong'
             )
-        raise _Refusal(f'the known positions of {track.name} differ by {away}: repeat them')
+        advice = 'its limits are not its stops' if hand.is_from_file else 'repeat them'
+        raise _Refusal(f'the known positions of {track.name} differ by {away}: {advice}')
 
 
 def format_way(way: float, track: JointTrack) -> str:
@@ -594,8 +594,10 @@ class HandCalibration:
                         self._begun = None
                     self.trouble = (
                         f'{each.name} moved too fast for its readings, or they stopped: start it '
-                        'again. An encoder of one turn needs its wrap_period (--params-file)'
+                        'again'
                     )
+                    if np.isnan(self._periods[own]).all():
+                        self.trouble += '. An encoder of one turn needs its wrap_period'
 
     # -- what the user does --------------------------------------------------------------------
 

@@ -122,6 +122,7 @@ def list_rows(
     ranges: Mapping[str, ServoRange],
     *,
     is_confirmed: bool,
+    is_free: bool = False,
     resolution: int = RESOLUTION,
 ) -> tuple[dict[str, Known], list[str]]:
     """
@@ -138,6 +139,7 @@ def list_rows(
 
     :param ranges: Motors by the name of an actuator or joint.
     :param is_confirmed: Whether each joint was swept from stop to stop, and its limits are there.
+    :param is_free: Whether the reductions are unknown.
     :raises UsageError: If two motors are one actuator.
     """
 
@@ -151,7 +153,21 @@ def list_rows(
         ends = (found.range_min * scale, found.range_max * scale)
         return ends if low < high else ends[::-1], (limits.lower, limits.upper)
 
-    return list_known(robot, ranges, find_stops, is_confirmed=is_confirmed)
+    rows, notes = list_known(
+        robot, ranges, find_stops, is_confirmed=is_confirmed, is_free=is_free and is_confirmed
+    )
+    if rows:
+        notes.append(
+            'the file has no signs of reductions: they stay as they are, unchecked. To check one, '
+            'move the joint towards positive by hand: its position in "transmission_bridge watch" '
+            'has to rise'
+        )
+    if negated := [name for name, each in ranges.items() if each.drive_mode]:
+        notes.append(
+            f"drive_mode of {', '.join(negated)} is not used: it negates LeRobot's percent, not "
+            'the readings of the servo'
+        )
+    return rows, notes
 
 
 def _read_scale(binding: Binding, resolution: int) -> tuple[float, int]:
