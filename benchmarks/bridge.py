@@ -114,7 +114,6 @@ GATES = (
         (f'{title}, {what} / plain relay', key, variant, 'legs_relay', '', 0.0)
         for variant, what in (
             ('legs', 'two legs of linkages'),
-            ('legs_no_balls', 'two legs, no angles of balls'),
             ('legs_commands', 'two legs, commands'),
         )
         for title, key in (('CPU', 'cpu_us'), ('p50', 'p50_us'), ('p99', 'p99_us'))
@@ -177,7 +176,6 @@ def variants(joints: int, folder: Path) -> list[Variant]:
     return [
         replace(relay('typed_relay'), name='legs_relay', drivers=strides, flood=False),
         bridge('legs', 6, strides, swing=STRIDE),
-        bridge('legs_no_balls', 6, strides, swing=STRIDE),
         bridge(
             'legs_commands',
             6,
@@ -242,7 +240,6 @@ def bridge_command(
         '/**:',
         '  ros__parameters:',
         '    autostart: true',
-        f'    passive_joints: {"no_balls" if name == "legs_no_balls" else "all"}',
         '    robot_description: |',
         f'      {legs_urdf() if name.startswith("legs") else urdf}',
     ]

@@ -287,9 +287,9 @@ def test_a_second_explanation_is_found(monkeypatch):
     text = """
 | name | meaning |
 |---|---|
-| `limits`, `publish` | x |
+| `limits`, `pass_through` | x |
 
-- `rejects`: x
+- `state_timeout`: x
 - [`max_step`](interface.md#parameters): x
 
 **`on_stop`**: x
@@ -300,7 +300,7 @@ def test_a_second_explanation_is_found(monkeypatch):
 """
     monkeypatch.setitem(DOCUMENTS, 'x.md', SimpleNamespace(text=text))
     found = [span for _, span in find_explanations('x.md')]
-    assert found == ['limits', 'publish', 'rejects', 'on_stop']
+    assert found == ['limits', 'pass_through', 'state_timeout', 'on_stop']
 
 
 def test_each_option_is_explained_in_one_place():

@@ -25,7 +25,7 @@ URDF = str(resource('urdf', 'one_joint.urdf'))
 SILENCE = 0.5
 
 #: Parameters of the bridge. At a rate: it falls silent when nothing is known any more.
-PARAMETERS = {'autostart': True, 'publish': 'rate', 'state_timeout': 0.4}
+PARAMETERS = {'autostart': True, 'publish_rate': 100.0, 'state_timeout': 0.4}
 
 # -- systems -------------------------------------------------------------------------------------
 

@@ -93,7 +93,8 @@ def test_refusals(peer, make_bridge, reference, harness, robot, monkeypatch, log
     def put_bug(*args, **kwargs):
         raise ZeroDivisionError('put there')
 
-    make_bridge({'robot_description': reference.URDF, 'zero_max_age': 0.2})
+    make_bridge({'robot_description': reference.URDF})
+    monkeypatch.setattr('transmission_bridge.ros.store_service.MAX_AGE', 0.2)
     for step, words in (
         ('', 'not active'),
         ('configure', 'not active'),

@@ -173,11 +173,6 @@ FINDINGS = {
            ('their/PR2GripperTransmission', ''),
            ('their/WristTransmission', ''),
        )},
-    'alias': (gear(SIMPLE, 'their/Odd'), f'--alias their/Odd={SIMPLE}', []),
-    'alias of another size': (gear(SIMPLE, 'their/Odd'), f'--alias their/Odd={DIFFERENTIAL}',
-     [('error', 2, 'expected 2 joints')]),
-    'unused alias': (gear(), f'--alias no/Such={SIMPLE}',
-     [('warning', None, "alias for 'no/Such'")]),
     **{f'{name} {ratio} {options}': (edge(name, ratio), options, [(level, None, UNREAD)])
        for name in ('r2_camel_case', 'r2_act_reduction')
        for ratio, options, level in (

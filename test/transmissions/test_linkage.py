@@ -275,7 +275,6 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeyp
 
 @pytest.mark.parametrize(('choice', 'more'), [
     ('none', set()),
-    ('no_balls', {'upper_motor', 'lower_motor'}),
     ('all', {f'{side}_{part}' for side in ('upper', 'lower')
              for part in ('motor', 'rod_x', 'rod_y', 'rod_z')}),
 ])  # fmt: skip

@@ -15,7 +15,6 @@ from zoo import elements
 from zoo.mechanisms import Straight
 
 from transmission_bridge import MapReport, RobotTransmissions
-from transmission_bridge.description import ParameterSpec
 from transmission_bridge.errors import PluginError, TransmissionError
 from transmission_bridge.transmissions import LinearTransmission, Registry, SimpleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
@@ -323,38 +322,6 @@ def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of)
     assert (finding.severity, finding.subject) == ('error', 't')
     counts = '1 joint and 1 actuator', '2 joints and 1 actuator'
     assert (finding.expected, finding.found) == counts
-
-
-def test_an_alias_builds_another_type(make_spec, make_robot):
-    """A type that is not installed can be built as another; the robot keeps its own name."""
-    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,)))
-    assert RobotTransmissions(robot).joint_names == ()
-    t = RobotTransmissions(robot, aliases={'vendor/Gear': BUILT_IN})
-    assert t.actuator_to_joint('position', [8.0]) == [2.0]
-    assert t.bindings[0].spec.type == 'vendor/Gear'
-    tuned = t.with_parameters({'t.joints.j.mechanical_reduction': 2.0})
-    assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
-
-
-@pytest.mark.parametrize(('target', 'more', 'said'), [
-    ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
-    (BUILT_IN, {'actuator_reduction': (5.0,)}, "unread <mechanical_reduction> in actuator 'm'"),
-    (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, 'unread <lead>'),
-    ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
-    ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
-    ('gone/Gone', {}, 'failed to import'),
-])  # fmt: skip
-def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
-    """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
-    gone = registry_with('gone/Gone=no_such_module:Gone')
-    registry = gone if target == 'gone/Gone' else Registry()
-    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), **more))
-    t = RobotTransmissions(robot, aliases={'vendor/Gear': target}, registry=registry)
-    assert t.joint_names == ()
-    (finding,) = t.findings
-    assert (finding.severity, finding.subject) == ('error', 't')
-    assert said in str(finding)
-    assert "transmission 't'" in str(finding)
 
 
 def test_positions_are_asked_for_and_counted_by_the_name_of_the_transmission(with_plugin):

@@ -151,16 +151,14 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
                     found='none',
                 )
             continue
-        element = findings.find_child_or_self(joint, 'limit')
-        if 'acceleration' in element.attributes:
-            text = (
-                'acceleration in <limit> is not read: <ros2_control> has limits of accelerations'
-            )
-            findings.add_info(element, text)
+        limit = findings.find_child_or_self(joint, 'limit')
+        if limit.get('acceleration') is not None:
+            text = 'acceleration is not used: controllers and planners limit accelerations'
+            findings.add_info(limit, text)
         missing = [name for name in ('effort', 'velocity') if getattr(limits, name) is None]
         if missing and joint.is_scalar:
             findings.add_ignored(
-                element,
+                limit,
                 '<limit> is incomplete: a missing limit is infinite',
                 expected=' and '.join(f'attribute {name}' for name in missing),
                 found='none',
@@ -168,7 +166,7 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
         lower, upper = limits.lower, limits.upper
         if lower is not None and upper is not None and lower > upper:
             findings.add_warning(
-                element,
+                limit,
                 'the lower limit is above the upper one',
                 expected='lower at most upper',
                 found=f'{lower} to {upper}',

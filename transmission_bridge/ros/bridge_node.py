@@ -28,7 +28,6 @@ from transmission_bridge.bridge.options import (
     split_pairs,
     TunedFile,
     warn_of_lost_names,
-    warn_of_unused_aliases,
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
@@ -55,7 +54,7 @@ from transmission_bridge.ros.parameters import (
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
 from transmission_bridge.ros.store_service import StoreService
-from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -175,15 +174,12 @@ class TransmissionBridge(LifecycleNode):
         if not text:
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
-        aliases = split_pairs('plugin_aliases', options.plugin_aliases)
-        robot, marks = load_transmissions(description_source.read_description(text), options)
+        robot = load_transmissions(description_source.read_description(text), options)
         lost = robot.lost_actuators
         self._log_findings(
             (
                 *robot.findings,
-                *marks,
                 *warn_of_endless_commands(robot.description, options.command_timeout),
-                *warn_of_unused_aliases(robot.description, aliases),
                 *warn_of_lost_names(
                     'actuator_names',
                     split_pairs('actuator_names', options.actuator_names).values(),
@@ -276,15 +272,8 @@ class TransmissionBridge(LifecycleNode):
             session.destroy_session()
 
     def _log_findings(self, findings: Sequence[Finding]) -> None:
-        # Each severity has a line of its own: rclpy allows one severity per line of code.
         for finding in findings:
-            text = clipped(str(finding))
-            if finding.severity == 'error':
-                self.get_logger().error(text)
-            elif finding.severity == 'warning':
-                self.get_logger().warning(text)
-            else:
-                self.get_logger().info(text)
+            log_text(self, finding.severity, str(finding))
 
     # -- parameters ------------------------------------------------------------------------------
 

@@ -20,8 +20,7 @@ from transmission_bridge.bridge import (
     warn_of_implausible_numbers,
     warn_of_several_interfaces,
 )
-from transmission_bridge.bridge.options import list_parameter_names, PREFIX, warn_of_unused_aliases
-from transmission_bridge.bridge.zeroing import warn_of_double_offsets
+from transmission_bridge.bridge.options import list_parameter_names, PREFIX
 from transmission_bridge.description import (
     effective_limits,
     Finding,
@@ -114,24 +113,22 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
         found = Finding('error', error.message, fatal_if_strict=True, **place)
         return _build_report((found,))
-    robot, aliases = transmissions.description, setup.aliases
+    robot = transmissions.description
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
         for binding in transmissions.bindings
     }
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
-        *_add_closest_types(transmissions, aliases, Registry()),
+        *_add_closest_types(transmissions, Registry()),
         *warn_of_implausible_numbers(transmissions),
         *warn_of_linkage_mistakes(transmissions),
-        *warn_of_double_offsets(transmissions),
         *warn_of_endless_commands(robot),
         *warn_of_several_interfaces(robot),
         *shared_limits(transmissions),
     ]
     for binding in transmissions.bindings:
         findings += limit_findings(transmissions, binding, limits[binding.spec.name])
-    findings += warn_of_unused_aliases(robot, aliases)
     findings += list_parameter_names(transmissions).findings
     if strict:
         findings = [
@@ -186,14 +183,9 @@ def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
             yield name
 
 
-def _add_closest_types(
-    transmissions: RobotTransmissions, aliases: Mapping[str, str], registry: Registry
-) -> Iterator[Finding]:
+def _add_closest_types(transmissions: RobotTransmissions, registry: Registry) -> Iterator[Finding]:
     """Yield the findings, with the closest installed type for each unknown type."""
-    unknown = {
-        each.name: aliases.get(each.type, each.type)
-        for each in transmissions.description.transmissions
-    }
+    unknown = {each.name: each.type for each in transmissions.description.transmissions}
     for finding in transmissions.findings:
         type_name = unknown.get(finding.subject)
         # A transmission that was read without error has only the error that it cannot be built.

@@ -118,10 +118,9 @@ def _shared() -> None:
 
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -')
-    :param alias: read a type in FILE as an installed type; may be repeated
     :param params_file: parameter file of the bridge, written by hand, by 'param dump' or by
         'calibrate', for any node: its numbers of the transmissions and its options
-        (actuator_units, plugin_aliases, wrap_period and so on) are used
+        (actuator_units, wrap_period and so on) are used
     :param actuator_names: names that a driver uses instead of the URDF's, each as
         TOPIC:DRIVER=URDF if several drivers use the same names; they override the names in the
         parameter file
@@ -135,7 +134,6 @@ def _shared() -> None:
 
 _ROBOT = (
     _define_argument('file', metavar='FILE'),
-    _define_argument('--alias TYPE=TYPE', **_REPEATED),
     _define_argument('--params-file YAML'),
 )
 #: For commands that also find the description elsewhere.

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         split_pairs as split_pairs,
         strip_prefixes as strip_prefixes,
         warn_of_lost_names as warn_of_lost_names,
-        warn_of_unused_aliases as warn_of_unused_aliases,
     )
     from transmission_bridge.bridge.options.parameter_file import (
         describe_leaf as describe_leaf,
@@ -56,7 +55,6 @@ __all__, __getattr__ = import_lazily(
             'split_pairs',
             'strip_prefixes',
             'warn_of_lost_names',
-            'warn_of_unused_aliases',
         ],
         'parameter_file': [
             'PARAMETERS',

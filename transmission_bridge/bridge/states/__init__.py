@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         StatePlan as StatePlan,
     )
     from transmission_bridge.bridge.states.states import (
-        PublishPolicy as PublishPolicy,
         StampFilter as StampFilter,
         States as States,
     )
@@ -34,7 +33,7 @@ __all__, __getattr__ = import_lazily(
     {
         'sensors': ['SensorPath'],
         'state_plan': ['NamePlan', 'StatePlan', 'list_followers'],
-        'states': ['PublishPolicy', 'StampFilter', 'States'],
+        'states': ['StampFilter', 'States'],
         'turns': ['TurnPlan', 'list_wrap_periods', 'unwrap_positions'],
     },
 )

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.ros2_control:
         _check_blocks(whole, robot)
     compiled = CompiledRobot.build(name, robot)
-    fitting = fingerprint.make_fingerprint(compiled, whole, setup.aliases)
+    fitting = fingerprint.make_fingerprint(compiled, whole)
     if known:
         return _report_differences(fingerprint.list_differences(known, fitting), options, console)
     text = fingerprint.write_text(fitting)
