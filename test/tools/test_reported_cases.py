@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from zoo.elements import load
 
+from transmission_bridge.bridge import list_command_names
+from transmission_bridge.bridge.states import list_followers
+
 CASES = Path(__file__).parents[1] / 'data' / 'cases'
 
 
@@ -46,3 +49,40 @@ def test_a_range_that_differs_from_the_limits_is_a_guess(run, tmp_path, options)
     assert result.err.count('the file has no signs of reductions') == 1
     offset = load(new).parameters['pan_t.joints.shoulder_pan.offset'].value
     assert offset == pytest.approx(-3.22213, rel=1e-5)
+
+
+def find(run, path, *options):
+    """Return exit code and findings of ``check``."""
+    result = run('check', path, '--json', *options)
+    return result.code, result.json['findings']
+
+
+def test_a_transmission_counts_and_not_the_mimic(run, tmp_path):
+    """``check`` says so, each way that it names ends the finding, and the bridge obeys."""
+    text = (CASES / 'mimic_with_transmission' / 'gripper.urdf').read_text()
+    path, words = tmp_path / 'gripper.urdf', "joint 'right' has a transmission, which counts"
+    ways = (
+        ('', '', True),
+        ('<mimic joint="left" multiplier="-1" offset="0.005"/>', '', False),
+        ('<joint name="right"><command', '<joint name="right" mimic="false"><command', False),
+    )
+    for old, new, is_found in ways:
+        assert old in text
+        path.write_text(text.replace(old, new, 1) if old else text)
+        code, findings = find(run, path)
+        assert [each['message'].startswith(words) for each in findings] == [True] * is_found
+        assert (code, find(run, path, '--strict')[0]) == (0, int(is_found))
+    robot = load(text)
+    assert list_followers(robot)[0] == ()
+    assert {*list_command_names(robot).commandable} == {'left', 'right'}
+
+
+def test_a_member_is_its_side_and_its_name(run, tmp_path):
+    """An actuator with the name of a joint has the units of the driver, and the joint has none."""
+    pytest.importorskip('matplotlib')
+    path, drawn = CASES / 'same_names' / 'same.urdf', tmp_path / 'drive.svg'
+    assert run('plot', path, '--output', drawn).code == 0
+    assert drawn.read_text().count('<!-- driver in tick, tick/s -->') == 1
+    rows = [line.split() for line in run('check', path).out.splitlines()]
+    place = rows.index(['joint1', 'hinge', '1', '0', '-1', '1', '1', '1', 'rad'])
+    assert [row[0] for row in rows[place : place + 3]] == ['joint1', 'actuator1', 'in']

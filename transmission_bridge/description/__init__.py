@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from transmission_bridge.description.limits import (
+    compute_limits,
     effective_limits,
     EffectiveLimits,
 )
@@ -14,11 +15,9 @@ from transmission_bridge.description.load import (
 )
 from transmission_bridge.description.specs import (
     CalibrationSpec,
-    ComponentSpec,
     Dialect,
     DynamicsSpec,
     Finding,
-    InterfaceSpec,
     JointLimits,
     JointSpec,
     JointType,
@@ -41,12 +40,10 @@ __all__ = [
     'REDUCTION_TAGS',
     'TRIGGER_THRESHOLD',
     'CalibrationSpec',
-    'ComponentSpec',
     'Dialect',
     'DynamicsSpec',
     'EffectiveLimits',
     'Finding',
-    'InterfaceSpec',
     'JointLimits',
     'JointSpec',
     'JointType',
@@ -61,6 +58,7 @@ __all__ = [
     'Severity',
     'TransmissionEnd',
     'TransmissionSpec',
+    'compute_limits',
     'effective_limits',
     'load_description',
 ]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds
-from transmission_bridge.description import effective_limits, Finding
+from transmission_bridge.description import Finding
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
@@ -132,7 +132,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Return the limits of a transmission's joints and actuators.
 
     Limits of the joints are the
-    :func:`~transmission_bridge.description.limits.effective_limits`. Limits of coupled
+    :attr:`RobotTransmissions.joint_limits`. Limits of coupled
     actuators are the smallest box around the values that the joints allow together. If the
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints.
@@ -163,9 +163,8 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
 
 def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
-    limits = [effective_limits(robot.description, each.name) for each in binding.spec.joints]
-    rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
-    return np.array(rows).reshape(-1, 4).T
+    limits = robot.joint_limits[:, :, binding.joints]
+    return np.stack([*limits[:, 0], *limits[1, 1:3]])
 
 
 def _pack_limits(members: Sequence[tuple[str, str]], box: Array) -> tuple[MemberLimits, ...]:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.states import unwrap_positions
-from transmission_bridge.description import effective_limits, EffectiveLimits, RobotDescription
+from transmission_bridge.description import EffectiveLimits
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
     compute_signs,
@@ -233,21 +233,25 @@ class HandTransmission:
     A transmission that is moved by hand.
 
     :param binding: The transmission.
-    :param robot: Its description.
+    :param robot: Its robot.
     :param is_free: Whether reductions are unknown.
     :param periods: Periods of its encoders [rad or m at the motor], NaN: they do not wrap.
     """
 
     def __init__(
-        self, binding: Binding, robot: RobotDescription, *, is_free: bool, periods: Array
+        self, binding: Binding, robot: RobotTransmissions, *, is_free: bool, periods: Array
     ) -> None:
         self.periods = periods
-        types = {joint.name: joint.type for joint in robot.joints}
+        types = {joint.name: joint.type for joint in robot.description.joints}
         self.binding, self.name, self.is_free = binding, binding.spec.name, is_free
-        self.maps = NumberMap(binding, robot)
+        self.maps = NumberMap(binding, robot.description)
         self.tracks = [
-            JointTrack(m.name, effective_limits(robot, m.name), types.get(m.name) != 'prismatic')
-            for m in binding.spec.joints
+            JointTrack(
+                member.name,
+                EffectiveLimits(*robot.joint_limits[:, 0, place].tolist()),
+                types.get(member.name) != 'prismatic',
+            )
+            for member, place in zip(binding.spec.joints, binding.joints, strict=True)
         ]
         self.middle = np.array([track.middle for track in self.tracks])
         self.signs: dict[ParameterPath, float] = {}
@@ -556,7 +560,7 @@ class HandCalibration:
         self.transmissions = [
             HandTransmission(
                 binding,
-                robot.description,
+                robot,
                 is_free=is_free,
                 periods=self._periods[list(binding.actuators)],
             )

@@ -18,7 +18,8 @@ import math
 import re
 from typing import Literal
 
-from transmission_bridge.description import effective_limits
+import numpy as np
+
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.servo_files import (
     compute_ends,
@@ -145,13 +146,13 @@ def list_rows(
 
     def find_stops(name: str, binding: Binding) -> Stops:
         found = ranges[name]
-        limits = effective_limits(robot.description, binding.spec.joints[0].name)
+        limits = robot.joint_limits[:, 0, binding.joints[0]].tolist()
         scale, count = _read_scale(binding, resolution)
         if (swept := judge_sweep(found, count)) != 'swept':
             raise UsageError(_REASONS[swept])
-        low, high = compute_ends(binding, limits.lower, limits.upper)
+        low, high = compute_ends(binding, *limits)
         ends = (found.range_min * scale, found.range_max * scale)
-        return ends if low < high else ends[::-1], (limits.lower, limits.upper)
+        return ends if low < high else ends[::-1], (limits[0], limits[1])
 
     rows, notes = list_known(
         robot, ranges, find_stops, is_confirmed=is_confirmed, is_free=is_free and is_confirmed
@@ -215,11 +216,11 @@ def write_lerobot(
 
 def _find_range(robot: RobotTransmissions, binding: Binding, resolution: int) -> tuple[int, int]:
     joint = binding.spec.joints[0].name
-    limits = effective_limits(robot.description, joint)
+    limits = robot.joint_limits[:, 0, binding.joints[0]]
     scale, count = _read_scale(binding, resolution)
-    if math.isinf(limits.lower) and math.isinf(limits.upper):
+    if np.isinf(limits).all():
         return 0, count - 1
-    ends = compute_ends(binding, limits.lower, limits.upper)
+    ends = compute_ends(binding, *limits.tolist())
     low, high = sorted(round(each / scale) for each in ends)
     if low < 0 or high >= count or low >= high:
         raise UsageError(

@@ -38,8 +38,9 @@ def write_mjcf(robot: RobotDescription, cards: Sequence[Card]) -> Iterator[str]:
         sections['actuator'] += _list_comments(card)
         for section, line in _list_elements(card):
             sections[section].append(line)
+    driven = {each.name for spec in robot.transmissions for each in spec.joints}
     for joint in robot.joints:
-        if joint.mimic is not None:
+        if joint.mimic is not None and joint.name not in driven:
             ends = (joint.name, joint.mimic.joint, joint.mimic.offset, joint.mimic.multiplier)
             sections['equality'].append(_make_equality(*ends))
     yield f'<mujoco model={quoteattr(robot.name)}>'

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from transmission_bridge.description import effective_limits, RobotDescription
+from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import make_grid
@@ -68,8 +68,7 @@ def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
     """Return the smallest and largest actuator positions within the limits of the joints."""
     transmission = item.transmission
     n, m = transmission.n_joints, transmission.n_actuators
-    limits = [effective_limits(robot, member.name) for member in item.spec.joints]
-    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    lower, upper = compute_limits(robot, [member.name for member in item.spec.joints])[:, 0]
     with np.errstate(all='ignore'):
         if transmission.is_constant and (lower <= upper).all():
             origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
