@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from zoo.elements import load
+from zoo.elements import load, params, transmission, urdf
 
 from transmission_bridge.bridge import list_command_names
 from transmission_bridge.bridge.states import list_followers
@@ -86,3 +86,63 @@ def test_a_member_is_its_side_and_its_name(run, tmp_path):
     rows = [line.split() for line in run('check', path).out.splitlines()]
     place = rows.index(['joint1', 'hinge', '1', '0', '-1', '1', '1', '1', 'rad'])
     assert [row[0] for row in rows[place : place + 3]] == ['joint1', 'actuator1', 'in']
+
+
+def test_numbers_of_a_drive_outside_of_a_transmission_are_named(run):
+    """With the place where they count; strictly they are errors."""
+    path = CASES / 'driver_numbers' / 'joint_params.urdf'
+    code, findings = find(run, path)
+    assert (code, [each['line'] for each in findings]) == (0, [10, 10, 11])
+    for each, name in zip(findings, ('gear_ratio', 'offset', 'mechanical_reduction'), strict=True):
+        assert f'unread <param name="{name}"> of joint ' in each['message']
+        assert 'in a <transmission>' in each['message']
+    code, findings = find(run, path, '--strict')
+    assert (code, [each['severity'] for each in findings]) == (1, ['error'] * 3)
+
+
+@pytest.mark.parametrize(
+    ('given', 'is_found'),
+    [
+        ('joint1_mechanical_reduction=2', True),
+        ('transmission_to_joint_matrix=1 0 0 1', True),
+        ('motor_direction=-1', True),
+        ('reversed=true', True),
+        ('gearRatio=50', True),
+        ('homing_offset=0.1', True),
+        # Without an effect, or another number.
+        ('motor_direction=1', False),
+        ('reversed=False', False),
+        ('gear_ratio=1.0', False),
+        ('offset=0', False),
+        ('torque_offset=3', False),
+        ('id=7', False),
+        ('operation_mode=ratio', False),
+    ],
+)
+def test_names_of_numbers_of_a_drive(given, is_found):
+    """Also of the hardware, unless all of its joints have a transmission."""
+    name, _, value = given.partition('=')
+    inside = params(**{name: value})
+    text = urdf(['j'])
+    in_joint = text.replace('<joint name="j"/>', f'<joint name="j">{inside}</joint>')
+    in_hardware = text.replace('</hardware>', f'{inside}</hardware>')
+    driven = transmission('t', 'Simple', ['j'], ['m'])
+    for place in (in_joint, in_hardware):
+        assert len(load(place).findings) == is_found
+        assert load(place.replace('</ros2_control>', f'{driven}</ros2_control>')).findings == ()
+
+
+def test_an_old_mimic_is_named_and_the_new_one_is_used(run, tmp_path):
+    """The joint follows as soon as its <mimic> is written as the finding says."""
+    text = (CASES / 'mimic_params' / 'gripper.urdf').read_text()
+    path = tmp_path / 'gripper.urdf'
+    path.write_text(text)
+    findings = find(run, path)[1]
+    assert [each['line'] for each in findings] == [11, 11]
+    assert all('expected <mimic joint="..." multiplier=' in each['message'] for each in findings)
+    limit = '<limit lower="0" upper="0.04" velocity="0.1" effort="10"/></joint>'
+    follows = limit.replace('0" upper="0.04"', '-0.08" upper="0"')
+    follows = f'<mimic joint="right" multiplier="-2"/>{follows}'
+    path.write_text(follows.join(text.rsplit(limit, 1)))
+    assert find(run, path) == (0, [])
+    assert list_followers(load(path))[0] == ('left',)
