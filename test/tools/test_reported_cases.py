@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+import re
 
 import pytest
 from zoo.elements import load, params, transmission, urdf
 
 from transmission_bridge.bridge import list_command_names
 from transmission_bridge.bridge.states import list_followers
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 
 CASES = Path(__file__).parents[1] / 'data' / 'cases'
 
@@ -146,3 +149,51 @@ def test_an_old_mimic_is_named_and_the_new_one_is_used(run, tmp_path):
     path.write_text(follows.join(text.rsplit(limit, 1)))
     assert find(run, path) == (0, [])
     assert list_followers(load(path))[0] == ('left',)
+
+
+def test_a_linkage_of_joints_without_limits_is_judged_by_its_reach(run, linkages, tmp_path):
+    """It has limits and a card, and is not called dead at all of its positions."""
+    text = re.sub('lower="[^"]*" upper="[^"]*" ', '', linkages['four_bar_knee'])
+    path = tmp_path / 'knee.urdf'
+    path.write_text(text.replace('type="revolute"', 'type="continuous"'))
+    assert find(run, path) == (0, [])
+    (gear,) = run('check', path, '--json', '--limits').json['transmissions']
+    assert gear['actuator_limits'][0]['lower'] < 0.0 < gear['actuator_limits'][0]['upper']
+    assert run('card', path).code == 0
+
+
+def test_a_gap_of_rounded_dimensions_names_the_tolerance_that_closes_it(linkages):
+    """The linkage is used with it."""
+    pin = '<child link="shin_pin"/><origin xyz="0.06 0 0"'
+    text = linkages['five_bar']
+    assert pin in text
+    text = text.replace(pin, f'{pin} rpy="1e-7 0 0"')
+    (error,) = load(text).findings
+    tolerance = re.search('(<param name="tolerance">.*?</param>) closes', str(error))
+    closed = load(text.replace('</transmission>', f'{tolerance[1]}</transmission>'))
+    assert (closed.findings, [*closed.transmissions]) == ((), ['leg_linkage'])
+
+
+@pytest.mark.parametrize(('lower', 'upper', 'words'), [
+    (-0.9, 0.6, None), (-3.0, 3.0, 'is used; write this one'), (0.6, -0.9, 'lower below upper'),
+])  # fmt: skip
+def test_a_range_of_an_equation_is_between_dead_centres(lower, upper, words):
+    """Beyond one the part that is used is named, and has no finding; a reversed one is refused."""
+    dimensions = params(crank_radius=0.04, rod_length=0.12, crank_angle=1.5)
+
+    def read(lower, upper):
+        ends = {'j': params(lower=lower, upper=upper)}
+        return load(urdf(['j'], transmission('t', 'CrankSlider', ends, ['m'], dimensions)))
+
+    found = read(lower, upper).findings
+    assert len(found) == (words is not None)
+    if words:
+        assert words in str(found[0])
+    if words and (used := re.search('and (\\S+) to (\\S+) rad is used', str(found[0]))):
+        assert read(*map(float, used.groups())).findings == ()
+
+
+def test_a_reversed_range_of_a_plugin_is_refused():
+    """Ends in the wrong order are a slip, not another name of the same range."""
+    with pytest.raises(TransmissionError, match='lower below upper'):
+        CrankSliderTransmission(GuidedSlider(0.04, 0.12, 0.0), 1.5).bare_range('joint', [1], [-1])

@@ -17,7 +17,12 @@ from transmission_bridge.description import Finding
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
-from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
+from transmission_bridge.transmissions import (
+    Binding,
+    EquationTransmission,
+    RobotTransmissions,
+    Transmission,
+)
 from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 
@@ -218,7 +223,7 @@ def _compute_limits(
         a = allowed_positions(transmission, lower, upper)
         jacobian = compute_ratios(transmission, a).jacobian
         jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
-        position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / max(len(a), 1)
+        position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / len(a) if len(a) else 0.0
         ratio = _compute_ends(Ratios(jacobian).inverse, (m, n))
         a = a[((a >= own[0]) & (a <= own[1])).all(axis=-1)]
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
@@ -259,6 +264,9 @@ def _map_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]
 
 # -- Findings ------------------------------------------------------------------------------------
 
+#: Positions of a range of an equation that are tried.
+_POINTS = 201
+
 #: Relative rounding of a limit.
 _ROUNDING = 1e-9
 
@@ -294,6 +302,8 @@ def limit_findings(
             f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions that "
             'the limits of its joints allow: they are near a dead centre; narrow these limits',
         )
+    if crossed := _describe_crossing(binding.transmission):
+        yield warn(spec, f"the range of transmission '{name}' crosses a dead centre", *crossed)
     own = read_joint_limits(robot, binding)
     share, ends = _compute_reach(binding.transmission, own[:2])
     for joint, (low, high) in zip(limits.joints, ends, strict=True):
@@ -363,6 +373,26 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                 )
 
 
+def _describe_crossing(transmission: Transmission) -> tuple[str, ...]:
+    """Return the mapped part of the range of an equation of one joint, and its range."""
+    if not isinstance(transmission, EquationTransmission) or transmission.members != (1, 1):
+        return ()
+    domain = transmission.domain
+    x = domain.grid(_POINTS)
+    is_forward = domain.space == 'actuator'
+    mapped = (transmission.actuator_to_joint if is_forward else transmission.joint_to_actuator)(
+        'position', x
+    )
+    inside = x[np.isfinite(mapped).all(axis=-1)]
+    if len(inside) in (0, len(x)):
+        return ()
+    unit = f'of the {domain.space}'
+    return (
+        f'about {inside.min():.4g} to {inside.max():.4g} {unit}',
+        f'{domain.lower[0]:.4g} to {domain.upper[0]:.4g}',
+    )
+
+
 def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array]:
     """Return the share of the joints' box that actuators reach, and its reached ends by joint."""
     (lower, upper), ends = box, box.T
@@ -371,7 +401,13 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
     inset = _INSET * (upper - lower)
     q = sample_box(lower + inset, upper - inset)
     found = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
+    share, domain = len(found) / len(q), getattr(transmission, 'domain', None)
+    if share < 1.0 and domain is not None and domain.space == 'actuator':
+        # The inverse may end before the mechanism does, on another branch.
+        a = sample_box(np.array(domain.lower), np.array(domain.upper))
+        moved = transmission.actuator_to_joint('position', a)[:, : len(lower)]
+        found = np.concatenate([found, moved[((moved >= lower) & (moved <= upper)).all(axis=-1)]])
     if len(found) and np.ptp(found, axis=0).all():
         reached = np.stack([found.min(axis=0) - inset, found.max(axis=0) + inset], axis=-1)
         ends = np.where(np.abs(reached - ends) < inset[:, np.newaxis], ends, reached)
-    return len(found) / len(q), ends
+    return share, ends

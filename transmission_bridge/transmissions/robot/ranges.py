@@ -88,14 +88,16 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
     if isinstance(transmission, MechanismTransmission):
         domain = transmission.domain
         ends = np.array([domain.lower, domain.upper])
-        if domain.space == 'actuator' and transmission.members == (1, 1):
-            ends = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
-        elif domain.space == 'actuator':
-            if n != transmission.n_actuators or not np.isfinite([lower, upper]).all():
+        if domain.space == 'actuator':
+            reached = np.stack([lower, upper])
+            if transmission.members == (1, 1):
+                reached = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
+            is_known = np.isfinite(reached).all() or np.isfinite([lower, upper]).all()
+            if n != transmission.n_actuators or not is_known:
                 a = sample_box(*ends)
                 q = transmission.actuator_to_joint('position', a)[:, :n]
                 return a[((q >= lower) & (q <= upper)).all(axis=-1)]
-            ends = np.stack([lower, upper])
+            ends = reached
         if np.isfinite(ends).all():
             lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
     if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
