@@ -197,3 +197,99 @@ def test_a_reversed_range_of_a_plugin_is_refused():
     """Ends in the wrong order are a slip, not another name of the same range."""
     with pytest.raises(TransmissionError, match='lower below upper'):
         CrankSliderTransmission(GuidedSlider(0.04, 0.12, 0.0), 1.5).bare_range('joint', [1], [-1])
+
+
+# -- loops ---------------------------------------------------------------------------------------
+
+
+def test_notes_of_a_reader_are_beside_an_error(run):
+    """A coupling that is not read is a likely cause of an empty result."""
+    folder = CASES / 'polynomial'
+    result = run('loops', folder / 'finger.urdf', '--from', folder / 'finger.xml')
+    assert result.code == 2
+    assert result.err.startswith("note: 'joint_1': joint 'jb' is a polynomial of 'ja'")
+
+
+def test_a_joint_with_a_transmission_is_named_before_anything_is_written(run, tmp_path):
+    """With its line in this file; without this transmission the linkage is written."""
+    path, new = CASES / 'driven_joint' / 'knee_ros1.urdf', tmp_path / 'new.urdf'
+    words = ('--drive', 'knee_crank=knee_motor', '--output', new)
+    result = run('loops', path, *words)
+    assert (result.code, new.exists()) == (2, False)
+    assert "joint 'knee' has transmission 'knee_trans' (line 22) in this file" in result.err
+    free = tmp_path / 'free.urdf'
+    free.write_text(re.sub('<transmission.*</transmission>', '', path.read_text()))
+    assert run('loops', free, *words).code == 0
+    assert [*load(new).transmissions] == ['linkage']
+
+
+def test_a_mimic_is_read_back_where_it_was_asked_for(refuse, run, tmp_path):
+    """Without one it is asked for; with it an equality or a tendon over both joints counts."""
+    folder, new = CASES / 'mimic_equality', tmp_path / 'new.urdf'
+    source = folder / 'twin_eq.xml'
+    refuse('expected <mimic> in the URDF', 'loops', folder / 'twin.urdf', '--from', source)
+    words = ('--command', 'left_lever_j', '--output', new)
+    result = run('loops', folder / 'twin_mimic.urdf', '--from', source, *words)
+    assert result.code == 0
+    assert "'joint_3' states the <mimic> of the URDF, and is left out" in result.out
+    expected = load(new).transmissions['linkage']
+    tendon = tmp_path / 'tendon.xml'
+    text = re.sub('<joint joint1.*?/>', '', source.read_text())
+    sides = ''.join(f'<joint joint="{side}_crank_j" coef="0.5"/>' for side in ('left', 'right'))
+    both = f'<tendon><fixed name="both">{sides}</fixed></tendon><actuator>'
+    text = text.replace('<actuator>', both).replace('joint="left_crank_j" kp', 'tendon="both" kp')
+    tendon.write_text(text)
+    result = run('loops', folder / 'twin_mimic.urdf', '--from', tendon, *words, '--force')
+    assert result.code == 0
+    found = load(new).transmissions['linkage']
+    for a in ([0.1], [-0.2]):
+        q = [each.actuator_to_joint('position', a) for each in (found, expected)]
+        assert q[0].tolist() == pytest.approx(q[1].tolist())
+
+
+def test_an_equality_that_contradicts_the_mimic_is_refused(refuse, tmp_path):
+    """Two statements about one joint: neither is chosen in silence."""
+    folder, source = CASES / 'mimic_equality', tmp_path / 'twin.xml'
+    text = (folder / 'twin_eq.xml').read_text()
+    source.write_text(text.replace('polycoef="0 1 0 0 0"', 'polycoef="0 -1 0 0 0"'))
+    words = "'joint_3': the <mimic> of right_crank_j is another one"
+    refuse(words, 'loops', folder / 'twin_mimic.urdf', '--from', source)
+
+
+def test_a_joint_of_several_axes_is_named(refuse, run, tmp_path):
+    """As three joints in the URDF, the lever is where the length of the rod has it."""
+    folder = CASES / 'spherical'
+    text, source = (folder / 'rssr.urdf').read_text(), folder / 'robot.yaml'
+    refuse("joint_type of 'ball_a' is SPHERICAL", 'loops', folder / 'rssr.urdf', '--from', source)
+    for ball in ('ball_a', 'ball_b'):
+        joint = re.search(f'<joint name="{ball}".*?</joint>', text)[0]
+        child = re.search('child link="(.*?)"', joint)[1]
+        first = joint.replace(f'"{child}"', f'"{child}_1"').replace('xyz="0 0 1"', 'xyz="1 0 0"')
+        more = f'<link name="{child}_1"/><link name="{child}_2"/>{first}'
+        limit = re.search('<limit.*?/>', joint)[0]
+        for n, (axis, end) in enumerate((('0 1 0', f'{child}_2'), ('0 0 1', child)), 1):
+            more += f'<joint name="{ball}_{n}" type="revolute"><parent link="{child}_{n}"/>'
+            more += f'<child link="{end}"/><axis xyz="{axis}"/>{limit}</joint>'
+        text = text.replace(joint, more)
+    robot, loops, new = (tmp_path / name for name in ('r.urdf', 'r.yaml', 'new.urdf'))
+    robot.write_text(text)
+    loops.write_text(source.read_text().partition('joint_name')[0])
+    words = ('--command', 'lever_j', '--output', new)
+    result = run('loops', robot, '--from', loops, *words)
+    assert 'equations of rank 6' in result.out
+    moved = load(new).transmissions['linkage'].actuator_to_joint('position', [0.2])
+    assert moved[0] == pytest.approx(0.23294, abs=1e-5)
+
+
+def test_a_motor_that_commands_its_own_joint_is_not_written(run, linkages, tmp_path):
+    """No loop has a use then, which is not a success."""
+    text, new = linkages['five_bar'], tmp_path / 'new.urdf'
+    robot, source = tmp_path / 'leg.urdf', tmp_path / 'loops.yaml'
+    robot.write_text(re.sub('<ros2_control.*</ros2_control>', '', text, flags=re.DOTALL))
+    loop = "closed_loop: [['rod_tip', 'shin_pin']]\ntype: ['3d']\n"
+    for motors, code in (('hip, knee', 1), ('hip, knee_crank', 0)):
+        source.write_text(f'{loop}name_mot: [{motors}]\n')
+        words = ('--command', 'hip', '--command', 'knee', '--output', new)
+        result = run('loops', robot, '--from', source, *words)
+        assert (result.code, new.exists()) == (code, not code)
+        assert ('turn the joints that they command' in result.out) == bool(code)
