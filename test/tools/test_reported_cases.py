@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 import re
+from xml.etree import ElementTree
 
 import pytest
-from zoo.elements import load, params, transmission, urdf
+from zoo.elements import load, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge import list_command_names
 from transmission_bridge.bridge.states import list_followers
@@ -293,3 +294,65 @@ def test_a_motor_that_commands_its_own_joint_is_not_written(run, linkages, tmp_p
         result = run('loops', robot, '--from', source, *words)
         assert (result.code, new.exists()) == (code, not code)
         assert ('turn the joints that they command' in result.out) == bool(code)
+
+
+# -- card ----------------------------------------------------------------------------------------
+
+
+def list_actuators(run, *options):
+    """Return the actuators of the MJCF of a card, attributes by name."""
+    out = run('card', CASES / 'joint_gains' / 'rob.urdf', '--mjcf', *options).out
+    root = ElementTree.fromstring(out)
+    return out, {each.get('name'): (each.tag, each.attrib) for each in root.find('actuator')}
+
+
+def test_gains_of_coupled_joints_are_exact_in_mjcf(run, tmp_path):
+    """They are at the joints, which no gains of motors can express; limits are in a comment."""
+    out, found = list_actuators(run, '--motors', CASES / 'joint_gains' / 'jg.yaml')
+    for joint, kp, kd in (('pitch', 80.0, 2.0), ('roll', 10.0, 0.5)):
+        tag, attributes = found[joint]
+        assert (tag, attributes['joint']) == ('position', joint)
+        assert (float(attributes['kp']), float(attributes['kv'])) == (kp, kd)
+    assert {'m_l', 'm_r'}.isdisjoint(found)
+    assert 'effort limits of the motors: m_l inf, m_r inf' in out
+    alone = tmp_path / 'alone.yaml'
+    alone.write_text('joints: {pitch: {kp: 80}}')
+    out, found = list_actuators(run, '--motors', alone)
+    assert 'roll has no wanted gains' in out
+    assert (found['roll'][0], 'kp' in found['roll'][1]) == ('motor', False)
+    # Gains of motors stay at the motors.
+    alone.write_text('actuators: {m_l: {kp: 2}, m_r: {kp: 3}}')
+    assert {'m_l', 'm_r'} <= {*list_actuators(run, '--motors', alone)[1]}
+
+
+def test_one_motor_has_a_ratio_for_each_of_its_joints(run):
+    """Each is that of the joint, and not a share of a pseudo-inverse."""
+    matrix = params(matrix='0.05; 0.04')
+    text = urdf(['a', 'b'], transmission('t', 'Coupled', ['a', 'b'], ['m'], matrix))
+    (card,) = run('card', '-', '--json', stdin=text.encode()).json['transmissions']
+    assert card['actuators'][0]['ratio'] == {'a': pytest.approx(20.0), 'b': pytest.approx(25.0)}
+
+
+def test_a_torque_speed_curve_is_a_motor_of_isaac_lab(run, tmp_path):
+    """The line through its fastest points is that of DCMotorCfg, at the joint."""
+    motors = tmp_path / 'motors.yaml'
+    motors.write_text('actuators: {m: {torque_speed_curve: [[0, 1.2], [200, 1.2], [300, 0]]}}')
+    text = urdf(['j'], transmission('t', 'Simple', {'j': ratio(50)}, ['m'])).encode()
+    out = run('card', '-', '--motors', motors, '--isaaclab', stdin=text).out
+    assert "'t': DCMotorCfg(" in out
+    for words in (
+        "effort_limit={'j': 60.0}",
+        "velocity_limit={'j': 6.0}",
+        'saturation_effort=180',
+    ):
+        assert words in out
+
+
+def test_effort_limits_of_coupled_joints_are_not_simultaneous(run, tmp_path):
+    """That is said for coupled joints only."""
+    motors = tmp_path / 'motors.yaml'
+    path = CASES / 'joint_gains' / 'rob.urdf'
+    motors.write_text('actuators: {m_l: {effort: 1}, m_r: {effort: 1}, m_hinge: {effort: 1}}')
+    out = run('card', path, '--motors', motors).out
+    assert out.count('for one joint at a time, not simultaneous') == 1
+    assert "transmission 'wrist': the effort limits" in out

@@ -224,7 +224,7 @@ def _compute_limits(
         jacobian = compute_ratios(transmission, a).jacobian
         jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
         position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / len(a) if len(a) else 0.0
-        ratio = _compute_ends(Ratios(jacobian).inverse, (m, n))
+        ratio = _compute_ends(Ratios(jacobian).per_joint, (m, n))
         a = a[((a >= own[0]) & (a <= own[1])).all(axis=-1)]
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
     speed = _compute_ends([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
