@@ -18,6 +18,10 @@ from transmission_bridge.bridge.options.options import (
     list_parameter_names,
     split_pairs,
 )
+from transmission_bridge.bridge.options.parameter_file import (
+    read_parameters,
+    warn_of_unused_parameter_files,
+)
 from transmission_bridge.errors import ParameterError
 
 OPTIONS = {option.name: option for option in fields(BridgeOptions)}
@@ -141,3 +145,34 @@ def test_each_number_has_a_name_of_its_own_or_a_finding(members):
         for tunable in tunables:
             name = '.'.join(('transmissions', transmission, *tunable.path))
             assert name in lost or found.tunables[name] is tunable
+
+
+def repeat_aliases(first, level, each):
+    """Return twelve levels of a text; each has nine aliases of the level before."""
+    lines = [f'a0: &a0 {first}']
+    for n in range(1, 13):
+        aliases = ', '.join(each.format(k, n - 1) for k in range(9))
+        lines.append(f'a{n}: &a{n} {level.format(aliases)}')
+    return '\n'.join(lines).encode()
+
+
+LAUGHS = repeat_aliases('[lol, lol]', '[{}]', '*a{1}')
+MERGES = repeat_aliases('{lol: 1}', '{{<<: [{}]}}', '*a{1}')
+NESTED = repeat_aliases('{lol: 1}', '{{{}}}', 'k{0}: *a{1}')
+
+
+@pytest.mark.parametrize('text', [
+    LAUGHS + b'\n/b: {ros__parameters: {a: *a12}}',
+    LAUGHS + b'\n/b: {ros__parameters: {? *a12 : 1.0}}',
+    MERGES + b'\n/b: {ros__parameters: *a12}',
+    NESTED + b'\n/b: {ros__parameters: *a12}',
+    NESTED, b'a: &a {b: *a}',
+])  # fmt: skip
+def test_aliases_cost_nothing(tmp_path, text):
+    """Aliases that would expand to terabytes are rejected at once, in one short sentence."""
+    path = tmp_path / 'bridge.yaml'
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match='line') as caught:
+        read_parameters(text)
+    assert len(str(caught.value)) < 300
+    assert list(warn_of_unused_parameter_files(['--params-file', str(path)], '/**')) == []

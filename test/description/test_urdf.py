@@ -11,7 +11,6 @@ import pytest
 from zoo.four_joints import find_only, load, load_clean, robot
 
 from transmission_bridge.description import (
-    CalibrationSpec,
     DynamicsSpec,
     effective_limits,
     EffectiveLimits,
@@ -40,12 +39,11 @@ def one_joint(inside, kind='continuous', version=''):
 
 
 def test_everything_of_a_joint_is_read():
-    """Origin, axis, limits, safety, mimic, dynamics and calibration arrive as written."""
+    """Origin, axis, limits, safety, mimic and dynamics arrive as written."""
     inside = (
         '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/><safety_controller '
         'soft_lower_limit="-1" soft_upper_limit="1" k_position="10" k_velocity="20"/>'
         '<mimic joint="j" multiplier="-2" offset="0.5"/><dynamics damping="0.7" friction="0.1"/>'
-        '<calibration rising="0.3"/>'
     )
     spec = load(one_joint(inside + LIMIT, 'revolute')).joint('j')
     assert (spec.type, spec.parent, spec.child, spec.is_scalar) == ('revolute', 'a', 'b', True)
@@ -55,7 +53,6 @@ def test_everything_of_a_joint_is_read():
     assert spec.safety == SafetySpec(-1.0, 1.0, 10.0, 20.0)
     assert spec.mimic == MimicSpec('j', -2.0, 0.5)
     assert spec.dynamics == DynamicsSpec(0.7, 0.1)
-    assert spec.calibration == CalibrationSpec(rising=0.3, falling=None)
 
 
 COMPONENT = st.floats(-1e300, 1e300)

@@ -34,8 +34,9 @@ def folder(tmp_path):
     for name in ('first_robot.md', 'operation.md', 'drivers.md'):
         for file, text in DOCUMENTS[name].files.items():
             (tmp_path / file).write_text(text, encoding='utf-8')
-    # The script that they tell to copy.
-    shutil.copy(ROOT / 'examples' / 'servo_arm' / 'command.py', tmp_path)
+    # The scripts that they tell to copy.
+    for script in ('command.py', 'record.py'):
+        shutil.copy(ROOT / 'examples' / 'servo_arm' / script, tmp_path)
     return tmp_path
 
 

@@ -123,17 +123,6 @@ def test_a_type_without_casadi_says_how_to_install_it(write_module):
     assert [each.error for each in registry.describe()] == [str(caught.value), '']
 
 
-def test_a_failing_import_is_tried_once(write_module, tmp_path):
-    """However often a broken type is asked for, its module is executed once."""
-    write_module("with open(__file__ + '.log', 'a') as log:\n    log.write('x')\nraise OSError\n")
-    registry = registry_with('me/Bad=tb_test:Gear')
-    for _ in range(3):
-        with pytest.raises(PluginError):
-            registry.load('me/Bad')
-    registry.describe()
-    assert (tmp_path / 'tb_test.py.log').read_text(encoding='utf-8') == 'x'
-
-
 #: A module's end that defines the type T, and why T is refused.
 NO_KIND = r'is not a matrix, an equation or a table; .*docs/writing_a_transmission\.md'
 # fmt: off
@@ -269,16 +258,6 @@ def with_plugin(make_spec, make_robot, registry_of):
         return RobotTransmissions(make_robot(*specs), registry=registry)
 
     return make
-
-
-@pytest.mark.parametrize('leading', [(), (3,), (0,), (2, 2)])
-def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading):
-    """A plugin that is no linear transmission is mapped between others, in batches."""
-    t = with_plugin(Straight)
-    x = np.full((*leading, 3), 0.5)
-    assert (t.actuator_to_joint('velocity', x, at=x) == [0.125, 1.0, 0.0625]).all()
-    assert (t.joint_to_actuator('effort', x, at=x) == [0.125, 1.0, 0.0625]).all()
-    assert (x == 0.5).all()
 
 
 @pytest.mark.parametrize(

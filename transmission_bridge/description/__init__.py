@@ -14,7 +14,6 @@ from transmission_bridge.description.load import (
     load_description,
 )
 from transmission_bridge.description.specs import (
-    CalibrationSpec,
     Dialect,
     DynamicsSpec,
     Finding,
@@ -39,7 +38,6 @@ from transmission_bridge.description.specs import (
 __all__ = [
     'REDUCTION_TAGS',
     'TRIGGER_THRESHOLD',
-    'CalibrationSpec',
     'Dialect',
     'DynamicsSpec',
     'EffectiveLimits',

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 import functools
 from functools import partial
 import traceback
@@ -24,7 +24,6 @@ from transmission_bridge.bridge import (
 )
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    PREFIX,
     split_pairs,
     TunedFile,
     warn_of_lost_names,
@@ -305,7 +304,7 @@ class TransmissionBridge(LifecycleNode):
         self.tuned_findings = ()
         if options.tuned_file:
             file = TunedFile(options.tuned_file, self.get_fully_qualified_name())
-            values, self.tuned_findings = file.check_numbers(robot, given)
+            values, self.tuned_findings = file.read_tuned_numbers(robot, given)
             self._log_findings(self.tuned_findings)
         return values
 
@@ -325,31 +324,12 @@ class TransmissionBridge(LifecycleNode):
                 raise MessageError('refused', result.reason)
             yield stored
 
-    @contextmanager
-    def _keep_tuned_numbers(self, changes: Mapping[str, float]) -> Iterator[str]:
-        """
-        Write numbers, and what they depend on, to ``tuned_file`` when the block succeeds.
-
-        :returns: What is stored, in a sentence.
-        """
-        path = self._session.options.tuned_file if self._session is not None else ''
-        if not path:
-            yield 'not stored for the next start, because tuned_file is empty'
-            return
-        numbers = self._live.list_numbers_to_keep(changes)
-        with TunedFile(path, self.get_fully_qualified_name()).keep_numbers(numbers):
-            others = [
-                f'{name.removeprefix(PREFIX)} {value!r} (URDF {urdf!r})'
-                for name, (value, urdf) in numbers.items()
-                if name not in changes and value != urdf
-            ]
-            stored = (
-                f'stored in {path!r} together with the numbers that differ from the URDF: '
-                f'{shortened(others, show=str) or "none"}'
-            )
-            if overridden := shortened([name for name in changes if name in self._live.given]):
-                stored += f'; at the next start the parameter file overrides it for {overridden}'
-            yield stored
+    def _keep_tuned_numbers(self, changes: Mapping[str, float]) -> AbstractContextManager[str]:
+        """Return a context that writes numbers to ``tuned_file`` if its block succeeds."""
+        if self._session is None or not (path := self._session.options.tuned_file):
+            return nullcontext('not stored for the next start, because tuned_file is empty')
+        file = TunedFile(path, self.get_fully_qualified_name())
+        return file.keep_numbers(self._session.robot, changes, self._live.given)
 
     def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:

@@ -27,8 +27,8 @@ _SEVERAL: dict[str, Any] = {'action': 'extend', 'nargs': '+', 'default': []}
 
 #: Below the exit codes of each command.
 EXIT_CODES = (
-    'In every command 1 also means that FILE is not a robot description, and 2 wrong usage, a\n'
-    'missing library, or a file that cannot be read or written.'
+    'Every command ends with 1 if FILE is no robot description, and with 2 after wrong usage,\n'
+    'without a library, or if a file cannot be read or written.'
 )
 
 
@@ -374,7 +374,8 @@ def _export() -> None:
     Write tuned numbers back into a robot description, or its ranges for a driver.
 
     Write the numbers of a parameter file into a robot description. A number replaces
-    its old value, or is inserted if it had its default; every other byte stays unchanged.
+    its old value, or is inserted if it had its default; comments, order, line ends and
+    encoding stay.
     By default the new description is printed. The result is read again, and every number
     is compared, before it is written.
 
@@ -416,8 +417,8 @@ def _loops() -> None:
     and closing_NAME_2 in the URDF (onshape-to-robot), <equality> and fixed tendons of an
     MJCF, loop_closures.yaml (sw2robot, scikit-robot), robot.yaml (example-parallel-robots).
     Show each loop with its rank and its gap, what can move it, and what is missing.
-    With --output, write the URDF with <ros2_control> and <transmission>; every other
-    byte stays unchanged.
+    With --output, write the URDF with <ros2_control> and <transmission>; comments,
+    order, line ends and encoding stay.
 
     exit code: 0 everything is determined, 1 a choice is left (what to drive or command is
     listed), 2 a name has no match, or the loops do not close.

@@ -133,8 +133,8 @@ class BridgeSetup:
             )
         if self.options.tuned_file:
             yield (
-                f'{unused}: {_TUNED}; to use its numbers, give it with '
-                '--params-file, or write them into the description by export'
+                f'{unused}: {_TUNED}; to use its numbers, save those of the running bridge '
+                'by "param dump"'
             )
 
     def robot(

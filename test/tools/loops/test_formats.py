@@ -17,7 +17,7 @@ from transmission_bridge.tools.loops.mjcf_model import Mjcf
 
 SITES = """<site name="closing_rod_1" pos="0 0 -0.38"/>"""
 
-#: The five-bar leg of docs/linkages.md. Its body does not stand in the origin of the world.
+#: The five-bar leg of docs/transmissions.md. Its body does not stand in the origin of the world.
 LEG = """<mujoco>
   <default><default class="turned"><joint axis="0 1 0"/></default></default>
   <worldbody>

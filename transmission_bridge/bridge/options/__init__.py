@@ -33,8 +33,6 @@ if TYPE_CHECKING:
         warn_of_unused_parameter_files as warn_of_unused_parameter_files,
     )
     from transmission_bridge.bridge.options.tuned_file import (
-        is_dependency as is_dependency,
-        list_position_numbers as list_position_numbers,
         TunedFile as TunedFile,
     )
 
@@ -63,6 +61,6 @@ __all__, __getattr__ = import_lazily(
             'read_parameters',
             'warn_of_unused_parameter_files',
         ],
-        'tuned_file': ['TunedFile', 'is_dependency', 'list_position_numbers'],
+        'tuned_file': ['TunedFile'],
     },
 )

@@ -470,5 +470,5 @@ def list_owned_actuators(binding: Binding) -> list[int]:
 
 #: In the order of application. Limits come before partners, because a partner that holds keeps
 #: its position beyond a limit; steps and outward rates after them, because these also move.
-#: Followers remove numbers that cannot be mapped, so that arrays are missed before.
+#: NeededArrays comes before Followers, which removes numbers that cannot be mapped.
 JOINT_RULES = JointLimitRule, Partners, NeededArrays, Followers, StepRule, Outward, Map

@@ -79,7 +79,7 @@ _STILL_FOR, _STILL = 0.3, 0.005
 
 
 def compute_spread_factor(count: int) -> float:
-    """Return how much farther than the spread of so many approaches a stop may be (95 %)."""
+    """Return how far the stop may be from the farthest approach, in spreads (95 %)."""
     return math.inf if count < 2 else 20.0 ** (1.0 / (count - 1)) - 1.0
 
 
