@@ -608,6 +608,8 @@ def _watch() -> None:
 
 @_define_command(
     'zero',
+    _define_argument('joints', metavar='JOINT=POSITION', nargs='*'),
+    _define_argument('--all'),
     _define_argument('--absolute'),
     _define_argument('--node NAME', default='transmission_bridge'),
 )
@@ -615,14 +617,17 @@ def _zero() -> None:
     """
     Set offsets of a running bridge from the present positions.
 
-    Set the offsets so that the present positions of the actuators correspond to the
-    parameter zero_positions (zero) for the joints in zero_joints (all). The joints must
-    be at rest, and not hold a position command. Needs rclpy.
+    Set the offsets of single joints so that their present positions are those given. Without
+    joints, list the offsets that would change and ask: the present positions become the
+    parameter zero_positions (zero) for the joints in zero_joints (all). The joints must be
+    at rest, and not hold a position command. Needs rclpy.
 
     exit code: 0 done, 1 the bridge is missing or rejects the request.
 
-      transmission_bridge zero
-      transmission_bridge zero --absolute --node left_arm/transmission_bridge
+      transmission_bridge zero elbow=1.57
+      transmission_bridge zero --all --node left_arm/transmission_bridge
 
+    :param joints: positions where joints are now [rad or m]
+    :param all: do not ask, for scripts
     :param absolute: take the positions of the joints from their absolute encoders
     """

@@ -141,15 +141,17 @@ class OpenTurn:
 
     def __str__(self) -> str:
         """Return a sentence with the candidates and the remedy."""
-        settle = 'use ~/zero or actuator_absolute_positions'
+        command = ' '.join(f'{joint}=POSITION' for joint in self.joints)
+        zero = f'"transmission_bridge zero {command}" (~/zero) with POSITION where it is now'
+        settle = f'use {zero}, or actuator_absolute_positions'
         found = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
             for at in self.candidates
         ]
         words = {
             'none': f'no turn keeps {shortened(self.joints)} within limits: check '
-            'position_unit, offset, wrap_period and <limit>, or call ~/zero in a known pose',
-            'wrong': f'{self.words}: wrap_period or position_unit is wrong: fix it, or use ~/zero',
+            f'position_unit, offset, wrap_period and <limit>, or use {zero}',
+            'wrong': f'{self.words}: wrap_period or position_unit is wrong: fix it, or use {zero}',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, velocity limits and the rate of the driver',
             'unlimited': f'limits do not determine it (no limits, more than {_MOST} turns, a '
