@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 import re
 from xml.etree import ElementTree
@@ -55,9 +57,9 @@ def test_a_range_that_differs_from_the_limits_is_a_guess(run, tmp_path, options)
     assert offset == pytest.approx(-3.22213, rel=1e-5)
 
 
-def find(run, path, *options):
+def find(run, path, *options, **more):
     """Return exit code and findings of ``check``."""
-    result = run('check', path, '--json', *options)
+    result = run('check', path, '--json', *options, **more)
     return result.code, result.json['findings']
 
 
@@ -356,3 +358,47 @@ def test_effort_limits_of_coupled_joints_are_not_simultaneous(run, tmp_path):
     out = run('card', path, '--motors', motors).out
     assert out.count('for one joint at a time, not simultaneous') == 1
     assert "transmission 'wrist': the effort limits" in out
+
+
+# -- export, map and descriptions ----------------------------------------------------------------
+
+
+def test_the_servo_arm_is_exported_to_lerobot(run, refuse, tmp_path):
+    """Its roll passes the seam; the other motors have the ranges and numbers of its file."""
+    folder, file = Path(__file__).parents[2] / 'examples' / 'servo_arm', tmp_path / 'arm.json'
+    robot = folder / 'servo_arm.urdf'
+    refuse("joint 'wrist_roll': expected its limits", 'export', robot, '--lerobot', file)
+    given = json.loads((folder / 'lerobot.json').read_text())
+    names = [name for name in given if name != 'wrist_roll']
+    chosen = [word for name in names for word in ('--transmission', f'{name}_transmission')]
+    assert run('export', robot, '--lerobot', file, *chosen).code == 0
+    found = json.loads(file.read_text())
+    assert [*found] == names
+    for name in names:
+        for key, most in (('id', 0), ('range_min', 1), ('range_max', 1)):
+            assert abs(found[name][key] - given[name][key]) <= most
+    # Of a file that exists only the chosen motor changes.
+    file.write_text(json.dumps({name: {**each, 'range_min': 1} for name, each in found.items()}))
+    run('export', robot, '--lerobot', file, *chosen[:2], '--force')
+    changed = json.loads(file.read_text())
+    assert [each['range_min'] == 1 for each in changed.values()] == [False, *[True] * 4]
+
+
+def test_ticks_are_printed_as_integers(run):
+    """A driver has no parts of ticks; the JSON is exact."""
+    robot = Path(__file__).parents[2] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
+    words = ('map', robot, '--to', 'actuator', '--interface', 'position', 'shoulder_pan=0.3')
+    exact = 2048 + 0.3 * 4096 / math.tau
+    assert run(*words).out.splitlines()[0].split() == ['shoulder_pan_servo', '2244', 'tick']
+    assert run(*words, '--json').json['shoulder_pan_servo'] == pytest.approx(exact, abs=1e-2)
+
+
+def test_a_transmission_outside_of_its_block_is_one_error(run):
+    """It says where the transmission belongs, and there it is used."""
+    inside = transmission('t', 'Simple', {'j': ratio(50)}, ['m'])
+    text = urdf(['j'], inside)
+    assert load(text).findings == ()
+    outside = text.replace(inside, '').replace('</robot>', f'{inside}</robot>')
+    (finding,) = find(run, '-', stdin=outside.encode())[1]
+    assert finding['severity'] == 'error'
+    assert 'is outside of <ros2_control>' in finding['message']

@@ -51,7 +51,7 @@ def run_node_command(
         help='robot description to use instead of the parameter or topic robot_description',
     )
     own = remove_ros_arguments(given)
-    if problem := describe_unknown_option(own, parser):
+    if problem := describe_unknown_option(own, parser) or _describe_damaged_files(given):
         parser.error(problem)
     try:
         options = parser.parse_args(own)
@@ -72,6 +72,15 @@ def run_node_command(
         return node
 
     return run(make_described_node, given, executor=options.executor, on_stop=on_stop)
+
+
+def _describe_damaged_files(arguments: Sequence[str]) -> str:
+    if '--params-file' not in arguments:
+        return ''
+    # Imported here, because it is slow.
+    from transmission_bridge.bridge.options import describe_damaged_files
+
+    return describe_damaged_files(arguments)
 
 
 def _read_urdf(path: str) -> str:

@@ -350,7 +350,9 @@ def _list_cells(
     if units is None:
         return (*map(format_range, values), limits['units'][FIELDS[0]])
     fields = (FIELDS[0], *FIELDS)
-    scaled = (_scale(x, units[field]['scale']) for x, field in zip(values, fields, strict=True))
+    scaled = [_scale(x, units[field]['scale']) for x, field in zip(values, fields, strict=True)]
+    if units[FIELDS[0]]['unit'] == 'tick':
+        scaled[:2] = [float(round(x)) if isinstance(x, float) else x for x in scaled[:2]]
     return (*map(format_range, scaled), ', '.join(units[field]['unit'] for field in FIELDS))
 
 

@@ -367,6 +367,7 @@ def _demo() -> None:
     _define_argument('--output NEW'),
     _define_argument('--lerobot FILE'),
     _define_argument('--orca FILE'),
+    _define_argument('--transmission NAME', **_REPEATED),
     _define_argument('--force'),
 )
 def _export() -> None:
@@ -390,6 +391,7 @@ def _export() -> None:
       transmission_bridge export robot.urdf --params-file tuned.yaml --output robot.urdf --force
       transmission_bridge export robot.urdf --lerobot my_arm.json
 
+    :param transmission: with --lerobot: write this transmission only; may be repeated
     :param output: write the description to this file
     :param lerobot: write LeRobot's calibration file, JSON in ticks of 4096 per turn; the id is the
         <param name="id"> of the actuator or joint, homing_offset is 0; with --force one that

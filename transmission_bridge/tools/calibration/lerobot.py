@@ -11,7 +11,7 @@ position of the actuator is ``p`` times the scale of its unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 import json
 import math
@@ -20,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.servo_files import (
     compute_ends,
@@ -184,6 +185,7 @@ def write_lerobot(
     robot: RobotTransmissions,
     resolution: int = RESOLUTION,
     previous: Mapping[str, ServoRange] | None = None,
+    only: Collection[str] = (),
 ) -> bytes:
     """
     Return a calibration file with the ranges of the description.
@@ -197,10 +199,18 @@ def write_lerobot(
         Without one each transmission has a motor with the joint's name and the number in
         ``<param name="id">`` of its actuator or joint, and the other two are 0: the offsets of the
         description then have to belong to servos without a homing offset.
+    :param only: The transmissions to write, all by default; other motors of a previous file stay.
     :raises UsageError: If a motor has no transmission, no ``id`` or the one of another motor, or
         its range does not fit into one turn.
     """
-    named = (each.spec.joints[0].name for each in robot.bindings if not each.is_identity)
+    for name in only:
+        if name not in robot.transmissions:
+            raise UnknownNameError('transmission', name, tuple(robot.transmissions))
+    named = (
+        each.spec.joints[0].name
+        for each in robot.bindings
+        if not each.is_identity and each.spec.name in (only or robot.transmissions)
+    )
     matched, notes = match_names(robot, tuple(previous or named))
     if notes or not matched:
         raise UsageError(notes[0] if notes else 'expected transmissions, found none')
@@ -209,8 +219,10 @@ def write_lerobot(
         kept = previous[name] if previous else ServoRange(_read_id(robot, binding), 0, 0, 0, 0)
         if kept.id in (each['id'] for each in document.values()):
             raise refuse(f"motor '{name}'", 'an id of its own', kept.id)
-        low, high = _find_range(robot, binding, resolution)
-        document[name] = asdict(replace(kept, range_min=low, range_max=high))
+        if not only or binding.spec.name in only:
+            low, high = _find_range(robot, binding, resolution)
+            kept = replace(kept, range_min=low, range_max=high)
+        document[name] = asdict(kept)
     return (json.dumps(document, indent=4) + '\n').encode()
 
 
