@@ -19,7 +19,6 @@ from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, t
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
 from transmission_bridge.transmissions import (
     Binding,
-    EquationTransmission,
     RobotTransmissions,
     Transmission,
 )
@@ -264,9 +263,6 @@ def _map_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]
 
 # -- Findings ------------------------------------------------------------------------------------
 
-#: Positions of a range of an equation that are tried.
-_POINTS = 201
-
 #: Relative rounding of a limit.
 _ROUNDING = 1e-9
 
@@ -302,8 +298,6 @@ def limit_findings(
             f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions that "
             'the limits of its joints allow: they are near a dead centre; narrow these limits',
         )
-    if crossed := _describe_crossing(binding.transmission):
-        yield warn(spec, f"the range of transmission '{name}' crosses a dead centre", *crossed)
     own = read_joint_limits(robot, binding)
     share, ends = _compute_reach(binding.transmission, own[:2])
     for joint, (low, high) in zip(limits.joints, ends, strict=True):
@@ -371,26 +365,6 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                     found=f"other limits of '{binding.spec.name}'",
                     subject=binding.spec.name,
                 )
-
-
-def _describe_crossing(transmission: Transmission) -> tuple[str, ...]:
-    """Return the mapped part of the range of an equation of one joint, and its range."""
-    if not isinstance(transmission, EquationTransmission) or transmission.members != (1, 1):
-        return ()
-    domain = transmission.domain
-    x = domain.grid(_POINTS)
-    is_forward = domain.space == 'actuator'
-    mapped = (transmission.actuator_to_joint if is_forward else transmission.joint_to_actuator)(
-        'position', x
-    )
-    inside = x[np.isfinite(mapped).all(axis=-1)]
-    if len(inside) in (0, len(x)):
-        return ()
-    unit = f'of the {domain.space}'
-    return (
-        f'about {inside.min():.4g} to {inside.max():.4g} {unit}',
-        f'{domain.lower[0]:.4g} to {domain.upper[0]:.4g}',
-    )
 
 
 def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array]:

@@ -37,16 +37,14 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 
 def _read_targets(words: Sequence[str]) -> dict[str, float]:
-    targets: dict[str, float] = {}
-    for word in words:
-        name, _, text = word.rpartition('=')
-        try:
-            position = float(text)
-        except ValueError:
-            name = ''
-        if not name or name in targets:
-            raise UsageError(f"expected JOINT=POSITION [rad or m], each once, found '{word}'")
-        targets[name] = position
+    pairs = [word.rpartition('=')[::2] for word in words]
+    try:
+        targets = {name: float(text) for name, text in pairs if name}
+    except ValueError:
+        targets = {}
+    if len(targets) != len(words):
+        found = ' '.join(words)
+        raise UsageError(f"expected JOINT=POSITION [rad or m], each once, found '{found}'")
     return targets
 
 
@@ -87,11 +85,10 @@ def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute
 def _set_targets(client: BridgeClient, joints: Any, positions: Any) -> None:
     from rclpy.parameter import Parameter  # not at import: arguments are checked without ROS
 
-    kinds = Parameter.Type.STRING_ARRAY, Parameter.Type.DOUBLE_ARRAY
-    values = {
-        name: Parameter(name, kind, list(value)).get_parameter_value()
-        for name, kind, value in zip(
-            (_JOINTS, _POSITIONS), kinds, (joints, positions), strict=True
-        )
-    }
-    require_answer(client, partial(client.set_parameters, values))
+    # An empty list has no type of its own.
+    values = (
+        Parameter(_JOINTS, Parameter.Type.STRING_ARRAY, list(joints)),
+        Parameter(_POSITIONS, Parameter.Type.DOUBLE_ARRAY, list(positions)),
+    )
+    messages = {each.name: each.get_parameter_value() for each in values}
+    require_answer(client, partial(client.set_parameters, messages))
