@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 import importlib
 import inspect
 import re
 from typing import Any
 
-from transmission_bridge.tools.cli import Console, duration, Exit, Result
+from transmission_bridge.tools.cli import Console, duration, Exit, Result, show_busy
 
 PROGRAM = 'transmission_bridge'
 
@@ -88,9 +89,13 @@ class Command:
     def run(self, options: argparse.Namespace, console: Console) -> Result | Exit:
         """Run it."""
         module = importlib.import_module(f'transmission_bridge.tools.{self._module}')
-        done: Result | Exit = module.run(options, console)
+        with show_busy(console.err) if self._module in COMPUTING else nullcontext():
+            done: Result | Exit = module.run(options, console)
         return done
 
+
+#: Modules of commands that may compute for longer than a second before they print.
+COMPUTING = ('check', 'card.command', 'compiler.command', 'plot')
 
 #: By name, in alphabetical order.
 COMMANDS: dict[str, Command] = {}

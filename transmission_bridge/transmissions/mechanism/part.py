@@ -224,21 +224,17 @@ class CompiledPart:
         for each in (own.upper, own.wanted_upper):
             each[:] = math.inf
 
-        def solve(x: Array, near: Array | None) -> Array:
+        def solve(x: Array, near: Array) -> Array:
             rows = [self._unscale_inputs(x), *(np.full_like(x, math.nan),) * 2]
             starts = np.full((len(x), step.n_start), math.nan)
-            if near is None:
-                *_, after, _ = map_samples(step.function, [*rows, starts], [numbers, self.table])
-            else:
-                starts[:, : near.shape[1]] = near
-                *_, after, _, is_open = map_samples(
-                    step.careful_function, [*rows, starts], [numbers]
-                )
-                after[is_open[:, 0] != 0.0] = math.nan
+            starts[:, : near.shape[1]] = near
+            *_, after, _, is_open = map_samples(step.careful_function, [*rows, starts], [numbers])
+            after[is_open[:, 0] != 0.0] = math.nan
             return after[:, : step.near.n_state]
 
-        entries = step.list_entries(self.table)[:, r:]
-        grid = StartGrid(entries.min(axis=0), entries.max(axis=0), r, solve)
+        entries = step.list_entries(self.table)
+        solved, x = entries[:, :r], entries[:, r:]
+        grid = StartGrid(x, solve(x, self._make_states(x, solved)), r, solve)
         return grid if grid.is_smooth() else None
 
     def _make_states(self, x: Array, solved: Array) -> Array:
