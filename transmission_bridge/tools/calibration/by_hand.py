@@ -16,7 +16,7 @@ from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
-from transmission_bridge.tools.calibration.actions import AFTERWARDS, HandActions, make_lines
+from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
 from transmission_bridge.tools.calibration.hand import (
     format_way,
     HandCalibration,
@@ -25,6 +25,7 @@ from transmission_bridge.tools.calibration.hand import (
 )
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.calibration.numbers import Known
+from transmission_bridge.tools.calibration.screen import HandScreen
 from transmission_bridge.tools.cli import (
     aligned,
     clean_end,
@@ -163,7 +164,8 @@ def _calibrate_live(
     try:
         feed = DriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
-        actions = HandActions(hand, pose, feed.describe_obstacle)
+        guide = HandGuide(hand, pose, feed.describe_obstacle)
+        guide.wants_limits, screen = options.limits, HandScreen(guide)
         with (
             clean_end(as_interrupt=True),
             live_table(console) as live,
@@ -173,22 +175,25 @@ def _calibrate_live(
                 raise UsageError('calibration by hand needs a terminal, and rich')
             text = optional('rich.text', 'cli').Text
             group = optional('rich.console', 'cli').Group
-            while actions.finished is None:
+            while guide.finished is None:
                 client.spin_for(_PERIOD)
-                actions.handle_keys(read_keys())
-                written = actions.written  # what follows may change what is known
+                guide.update()
+                screen.handle_keys(read_keys())
+                written = guide.written  # what follows may change what is known
                 if options.store and written:
                     numbers = name_values(written).items()
                     values = {PREFIX + name: value for name, value in numbers}
                     stored, reason = client.wait_for_answer(partial(client.store_numbers, values))
                     if reason:
-                        actions.resume(f'{client.bridge} does not store the numbers: {reason}')
-                lines = make_lines(actions, live.console.size.width)
+                        guide.resume(f'{client.bridge} does not store the numbers: {reason}')
+                # Without the last line of the terminal, because writing it would scroll.
+                size = live.console.size
+                lines = screen.make_lines(size.width, size.height - 1)
                 shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
                 live.update(group(*shown), refresh=True)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
-        return actions.written, '' if client.report is None else client.bridge
+        return guide.written, '' if client.report is None else client.bridge
     finally:
         client.close()
 

@@ -23,7 +23,7 @@ from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
-from transmission_bridge.tools.calibration.actions import HandActions
+from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import name_values
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.tune.model import TuneModel
@@ -72,7 +72,7 @@ class BridgeRobot(BridgeClient):
         self.node.create_subscription(text, _DESCRIPTION, self._store_description, latched)
         self.follow_parameters(self._accept_parameter_changes)
         #: The calibration by hand, if one runs, and the receivers of the page itself.
-        self.calibration: HandActions | None = None
+        self.calibration: HandGuide | None = None
         self._receivers: dict[str, Received] = {}
 
     def _store_description(self, message: Any) -> None:
@@ -165,7 +165,7 @@ class BridgeRobot(BridgeClient):
             for topic in options.actuator_state_topics
         }
         feed = DriverFeed(self, hand, names)
-        self.calibration = HandActions(hand, {}, feed.describe_obstacle)
+        self.calibration = HandGuide(hand, {}, feed.describe_obstacle)
         topics = dict(self._receivers)
         for topic, receive in feed.receivers.items():
             own = topics.get(topic)

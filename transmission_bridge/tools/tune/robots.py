@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from transmission_bridge.bridge.options import strip_prefixes
-from transmission_bridge.description import RobotDescription
+from transmission_bridge.description import effective_limits, RobotDescription
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
 from transmission_bridge.transmissions import RobotTransmissions
@@ -56,10 +56,9 @@ def list_limits(robot: RobotDescription) -> dict[str, Limits]:
     """Return the position limits of each joint."""
     found = {}
     for joint in robot.joints:
-        given = joint.limits
-        low = -math.inf if given is None or given.lower is None else given.lower
-        high = math.inf if given is None or given.upper is None else given.upper
-        found[joint.name] = low, high, 'm' if joint.type == 'prismatic' else 'rad'
+        limits = effective_limits(robot, joint.name)
+        unit = 'm' if joint.type == 'prismatic' else 'rad'
+        found[joint.name] = limits.lower, limits.upper, unit
     return found
 
 

@@ -207,4 +207,23 @@ def format_difference(lines: Sequence[str]) -> str:
     ]
     if len(lines) > 2 + _MOST_LINES:
         shown.append(f'<span class="dim">and {len(lines) - 2 - _MOST_LINES} more lines</span>')
-    return f'<div class="tb"><pre>{chr(10).join(shown)}</pre></div>'
+    summary = f'<summary>{len(lines) - 2} lines of difference</summary>'
+    return f'<div class="tb"><details>{summary}<pre>{chr(10).join(shown)}</pre></details></div>'
+
+
+def format_changes(changes: Sequence[tuple[Number, float, float]], units: PageUnits) -> str:
+    """Return a table of numbers with their values in the description and now."""
+    rows, heading = ['<tr><th style="width:44%">number</th><th>URDF</th><th>now</th></tr>'], ''
+    for number, before, after in changes[:_MOST_LINES]:
+        *members, last = number.tunable.path
+        above, heading = heading, members[-1] if members else number.tunable.transmission
+        if heading != above:
+            rows.append(f'<tr><td colspan="3"><b>{escape_text(heading)}</b></td></tr>')
+        rows.append(
+            f'<tr><td title="{escape_text(number.name, _SENTENCE)}">'
+            f'{escape_text(last.removeprefix("mechanical_"))} '
+            f'<span class="dim">{escape_text(units.name_unit(number.unit))}</span></td>'
+            f'<td class="n minus">{units.format_cell(before, number.unit)}</td>'
+            f'<td class="n plus">{units.format_cell(after, number.unit)}</td></tr>'
+        )
+    return f'<div class="tb"><table>{"".join(rows)}</table></div>' if changes else ''
