@@ -19,22 +19,25 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 # Hundreds of processes would compile this package each for itself.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-jazzy test-core test-nodes test-pages test-kilted campaign soak test-wheel test-colcon lint size prose clean
+.PHONY: demo test test-jazzy test-core-and-nodes test-core test-nodes test-pages test-kilted campaign soak test-wheel test-colcon lint size prose clean
 
 # Leaves an environment in which tune, watch and calibrate run.
 demo: $(VENV)/jazzy.installed
 	$(VENV)/bin/transmission_bridge demo
 
-# Ends with a line that says what ran, also if something failed.
+# Runs all parts, and ends with the names of what failed.
 test:
-	@rm -rf $(REPORTS); status=0; \
-	  $(MAKE) --no-print-directory lint test-jazzy test-kilted || status=$$?; \
-	  $(PYTHON) .ci/summary $(REPORTS); exit $$status
+	@rm -rf $(REPORTS); failed=; \
+	  for part in lint test-core-and-nodes test-pages test-kilted; do \
+	    $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
+	  done; \
+	  $(PYTHON) .ci/summary $(REPORTS) $$failed
+
+test-jazzy: test-core-and-nodes test-pages
 
 # Side by side: tests of nodes wait, and the others compute on what they leave of the processors.
-test-jazzy: $(VENV)/test.installed
-	$(MAKE) --no-print-directory --jobs=2 test-core test-nodes
-	$(MAKE) --no-print-directory test-pages
+test-core-and-nodes: $(VENV)/test.installed
+	$(MAKE) --no-print-directory --keep-going --jobs=2 test-core test-nodes
 
 test-core: $(VENV)/test.installed
 	nice $(VENV)/bin/python -m pytest -n 2 --dist worksteal -m 'not ros' --junitxml=$(REPORTS)/core.xml $(PYTEST_ARGS)
@@ -43,7 +46,7 @@ test-nodes: $(VENV)/test.installed
 	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal -m 'ros and not pages' \
 	  --junitxml=$(REPORTS)/nodes.xml $(PYTEST_ARGS)
 
-# Alone: a browser without a graphics card draws on what the others would take from it.
+# Alone, because a browser without a graphics card draws on the processor.
 test-pages: $(VENV)/test.installed
 	$(VENV)/bin/python -m pytest -m pages --junitxml=$(REPORTS)/pages.xml $(PYTEST_ARGS)
 

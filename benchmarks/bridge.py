@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, replace
 import json
+import math
 import os
 from pathlib import Path
 import platform
@@ -113,7 +114,6 @@ GATES = (
         (f'{title}, {what} / plain relay', key, variant, 'legs_relay', '', 0.0)
         for variant, what in (
             ('legs', 'two legs of linkages'),
-            ('legs_no_balls', 'two legs, no angles of balls'),
             ('legs_commands', 'two legs, commands'),
         )
         for title, key in (('CPU', 'cpu_us'), ('p50', 'p50_us'), ('p99', 'p99_us'))
@@ -176,7 +176,6 @@ def variants(joints: int, folder: Path) -> list[Variant]:
     return [
         replace(relay('typed_relay'), name='legs_relay', drivers=strides, flood=False),
         bridge('legs', 6, strides, swing=STRIDE),
-        bridge('legs_no_balls', 6, strides, swing=STRIDE),
         bridge(
             'legs_commands',
             6,
@@ -241,7 +240,6 @@ def bridge_command(
         '/**:',
         '  ros__parameters:',
         '    autostart: true',
-        f'    passive_joints: {"no_balls" if name == "legs_no_balls" else "all"}',
         '    robot_description: |',
         f'      {legs_urdf() if name.startswith("legs") else urdf}',
     ]
@@ -328,6 +326,33 @@ def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], dict, 
     return lines, figures, good
 
 
+def compare(chosen: list[Variant], arguments: argparse.Namespace, order: random.Random) -> None:
+    """Measure this installation and another one in pairs, and print mean ratios."""
+    other = str(arguments.against / 'bridge_node')
+    bridges = [
+        variant
+        for variant in chosen
+        if variant.command and variant.command[0].endswith('bridge_node')
+    ]
+    logs: dict[tuple[str, str], list[float]] = {}
+    for number in range(arguments.rounds):
+        for variant in bridges:
+            print(f'pair {number + 1}: {variant.name} ...', end='\r', file=sys.stderr)
+            pair = [variant, replace(variant, command=(other, *variant.command[1:]))]
+            order.shuffle(pair)
+            figures = {each.command[0] == other: measure(each, arguments) for each in pair}
+            for key in ('cpu_us', 'p50_us', 'rate'):
+                if key in figures[True]:
+                    ratio = figures[False][key] / figures[True][key]
+                    logs.setdefault((variant.name, key), []).append(math.log(ratio))
+    for (name, key), values in logs.items():
+        means = sorted(statistics.fmean(order.choices(values, k=len(values))) for _ in range(2000))
+        low, middle, high = (
+            math.exp(x) for x in (means[50], statistics.fmean(values), means[-50])
+        )
+        print(f'{name:24} {key:8} {middle:6.3f} [{low:.3f}..{high:.3f}]  {len(values)} pairs')
+
+
 def main() -> int:
     """Run the rounds and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -338,6 +363,7 @@ def main() -> int:
     parser.add_argument('--flood', type=float, default=2.0, help='seconds')
     parser.add_argument('--only', nargs='*', help='names of variants')
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--against', type=Path, help='folder with another bridge_node')
     parser.add_argument('--json', type=Path, help='write the figures here as well')
     parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
     arguments = parser.parse_args()
@@ -350,6 +376,9 @@ def main() -> int:
             for variant in variants(arguments.joints, Path(folder))
             if variant.name in (arguments.only or needed)
         ]
+        if arguments.against:
+            compare(chosen, arguments, order)
+            return 0
         for number in range(arguments.rounds):
             order.shuffle(chosen)
             figures = {}

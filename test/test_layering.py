@@ -24,6 +24,7 @@ ALLOWED = {
     'errors': set(),
     'types': set(),
     'lazy': set(),
+    'signals': set(),
     'interfaces': {'errors'},
     'resources': {'errors'},
     'description': {'errors', 'types', 'lazy'},

@@ -372,6 +372,9 @@ def test_a_topic_that_ended_holds_nothing():
 
 # -- joints that are rejected alone --------------------------------------------------------------
 
+#: It names all joints in each of its messages.
+TOPICS = 'joint_state_topic_hardware_interface/JointStateTopicSystem'
+
 
 @pytest.mark.parametrize(
     ('why', 'options', 'command'),
@@ -388,7 +391,7 @@ def test_a_topic_that_ended_holds_nothing():
 )
 def test_a_transmission_is_rejected_alone(why, options, command):
     """The others are sent, and the velocities of its joints end at once."""
-    world = World(three(), rejects='transmission', **options)
+    world = World(three(TOPICS), **options)
     world.state(position=(0.0, 0.0, 0.0))
     world.command(velocity={'j0': 2.0, 'j1': 1.0, 'j2': 0.5})
     world.command(**command)
@@ -401,23 +404,15 @@ def test_a_transmission_is_rejected_alone(why, options, command):
 
 def test_a_change_of_a_joint_that_is_rejected_alone_is_not_counted():
     """Its velocity was clamped before it was rejected; that of the other joint is counted."""
-    world = World(three(), rejects='transmission')
+    world = World(three(TOPICS))
     world.command(position={'j0': 0.1}, velocity={'j1': 50.0, 'j2': 50.0})
     assert world.counts['joint_commands'].clamped == {'j2': 1}
 
 
-@pytest.mark.parametrize(
-    ('plugin', 'options', 'is_alone'),
-    [
-        ('two/Hardware', {'rejects': 'transmission'}, True),
-        # It names all joints in each of its messages.
-        ('joint_state_topic_hardware_interface/JointStateTopicSystem', {}, True),
-        ('two/Hardware', {}, False),
-    ],
-)
-def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
+@pytest.mark.parametrize(('plugin', 'is_alone'), [(TOPICS, True), ('two/Hardware', False)])
+def test_an_unknown_joint_is_left_out(plugin, is_alone):
     """A joint of another robot in the message stops no other joint; few of them are counted."""
-    world = World(three(plugin), **options)
+    world = World(three(plugin))
     both = {'velocity': {'stranger': 1.0, 'j2': 1.0}}
     if not is_alone:
         assert reason(world.command, **both) == 'unknown_joint'

@@ -1,16 +1,15 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of transmissions that are rather a slip, and commands that would have no end."""
+"""Numbers that are probably mistakes, and commands that would have no end."""
 
 from __future__ import annotations
 
 import math
 
-from hypothesis import given, strategies as st
-import numpy as np
+from hypothesis import example, given, strategies as st
 import pytest
-from zoo.elements import load, params, ratio, transmission, urdf
+from zoo.elements import load, params, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge import topic_based
@@ -18,130 +17,90 @@ from transmission_bridge.bridge.implausible_numbers import warn_of_implausible_n
 from transmission_bridge.bridge.robot_plan import list_command_timeouts
 from transmission_bridge.resources import resource
 
-HALF_TURN = 'revolute lower="-3.14" upper="3.14"'
 
-
-def findings_of(kind, *, joints=('',), actuators=('',), more='', joint=HALF_TURN, velocity=1.0):
+def findings_of(joint, *, inside='', units='', more=''):
     """
-    Return the findings of a robot with one transmission.
+    Return the findings of a robot with a simple transmission of ``hinge``.
 
-    :param joints: What stands in the joints; actuators the same.
-    :param joint: Type and ends of the joints.
+    :param joint: Type and limits of the joint.
+    :param inside: Content of the joint in the transmission.
+    :param units: Units of the driver.
+    :param more: Further joints.
     """
-    members = (
-        {f'{side}_{place}': text for place, text in enumerate(inside, 1)}
-        for side, inside in (('joint', joints), ('actuator', actuators))
-    )
-    names = [f'joint_{place}' for place in range(1, len(joints) + 1)]
-    limits = dict.fromkeys(names, f'{joint} velocity="{velocity}" effort="1"')
-    text = urdf(limits, transmission('t', kind, *members, more))
+    given = transmission('t', 'Simple', {'hinge': inside}, {'motor': params(**units or {})})
+    text = urdf({'hinge': joint}, given).replace('<ros2_control', f'{more}\n<ros2_control', 1)
     robot, lines = load(text), text.splitlines()
     assert (list(robot.transmissions), robot.findings) == (['t'], ())
     found = warn_of_implausible_numbers(robot)
     for finding in found:
         assert finding.severity == 'warning'
-        at_joint = finding.path.startswith('/robot/joint')
-        assert at_joint or finding.path.startswith('/robot/ros2_control/transmission')
-        assert finding.subject == ('joint_1' if at_joint else 't')
-        for name in finding.message.split("'")[1::2]:
-            assert f'name="{name.rpartition(".")[2]}"' in lines[finding.line - 1]
-    return found
-
-
-@given(st.floats(-9.0, 9.0).map(lambda exponent: 10.0**exponent), st.sampled_from([-1.0, 1.0]))
-def test_a_reduction_beyond_gears_is_warned_of_where_it_stands(magnitude, sign):
-    """A reduction outside 1e-4 to 1e5, of either sign, is one warning at the joint that has it."""
-    found = findings_of('Simple', joints=[ratio(repr(sign * magnitude))])
-    assert len(found) == (not 1e-4 <= magnitude <= 1e5)
-    for finding in found:
-        assert "'joint_1' is implausible" in finding.message
-        assert finding.expected == 'a magnitude from 0.0001 to 100000'
-        assert float(finding.found) == pytest.approx(sign * magnitude, rel=1e-5)
-
-
-def test_reductions_that_are_extreme_together_are_warned_of():
-    """Two reductions on one way multiply, and the ratio of that actuator is what counts."""
-    numbers = [ratio(2000), '']
-    (finding,) = findings_of('FourBarLinkage', joints=numbers, actuators=numbers)
-    assert "the largest ratio of actuator 'actuator_1'" in finding.message
-    assert float(finding.found) == 4e6
-
-
-@pytest.mark.parametrize(
-    ('matrix', 'words'),
-    [
-        ('1 0; -0.5 0.5', None),
-        ('2e-6 0; 0 2e-6', 'the largest ratio of actuator'),
-        ('1 1; 1 1.00001', None),
-        ('1 1; 1 1.0000001', "matrix of transmission 't' is nearly singular"),
-    ],
-)
-def test_a_matrix_is_warned_of_for_its_ratios_and_its_condition(matrix, words):
-    """The largest entry of a column is its actuator's ratio; a condition over 1e6 is a finding."""
-    found = findings_of('Coupled', joints=['', ''], actuators=['', ''], more=params(matrix=matrix))
-    assert bool(found) is (words is not None)
-    for finding in found:
-        assert words in finding.message
-        if 'singular' in words:
-            entries = np.array([row.split() for row in matrix.split(';')], dtype=float)
-            assert float(finding.found) == pytest.approx(np.linalg.cond(entries), rel=1e-2)
+        name = finding.message.split("'")[1]
+        assert f'<joint name="{name}"' in lines[finding.line - 1]
+    return [(finding.message.split("'")[2], finding.found) for finding in found]
 
 
 @given(
-    offset=st.floats(-400.0, 400.0),
-    bound=st.sampled_from([1.0, math.pi, 3.1416, 3.15, 3.3, 4.5, 6.2]),
+    offset=st.floats(-400.0, 400.0) | st.integers(-4096, 4096).map(float),
     kind=st.sampled_from(['revolute', 'prismatic', 'continuous']),
+    units=st.sampled_from([{}, {'position_unit': 'tick', 'ticks_per_turn': 4096}]),
 )
-def test_an_offset_in_degrees_or_millimetres_is_warned_of(offset, bound, kind):
-    """More than a turn or 4 m on a joint that has half a turn or 4 m at most is a warning."""
-    ends = f'{kind} lower="{-bound}" upper="{bound}"'
-    found = findings_of('Simple', joints=[f'<offset>{offset!r}</offset>'], joint=ends)
-    degrees = kind == 'revolute' and bound < 3.2 and abs(offset) > 2.0 * math.pi
-    millimetres = kind == 'prismatic' and bound <= 4.0 and abs(offset) > 4.0
-    assert bool(found) is (degrees or millimetres)
-    for finding in found:
-        assert ('in degrees' if degrees else 'in millimetres') in finding.message
-        assert float(finding.found.split()[0]) == pytest.approx(offset, rel=1e-5)
+@example(2061.0, 'revolute', {'position_unit': 'tick', 'ticks_per_turn': 4096})
+def test_an_offset_in_another_unit_is_warned_of(offset, kind, units):
+    """More than a turn or 4 m is a warning; an integer is in ticks if the driver counts them."""
+    units = {} if kind == 'prismatic' else units
+    joint = f'{kind} lower="-1" upper="1" velocity="1" effort="1"'
+    found = findings_of(joint, inside=f'<offset>{offset!r}</offset>', units=units)
+    assert len(found) == (abs(offset) > (4.0 if kind == 'prismatic' else math.tau))
+    for text, value in found:
+        in_ticks = bool(units) and offset.is_integer()
+        assert ('in ticks' in text) == in_ticks
+        assert float(value.split('; ')[0].split()[0]) == pytest.approx(offset, rel=1e-5)
+        factor = math.tau / 4096 if in_ticks else 1e-3 if kind == 'prismatic' else math.radians(1)
+        assert float(value.split()[-2]) == pytest.approx(offset * factor, rel=1e-5)
 
 
 @pytest.mark.parametrize(
-    ('kind', 'ends', 'velocity', 'words'),
+    ('joint', 'found'),
     [
-        ('revolute', (-110, 110), 1, '-110 rad; -110 degrees are -1.91986 rad'),
-        ('revolute', (0, 62.5), 1, '62.5 rad; 62.5 degrees are 1.09083 rad'),
-        ('revolute', (-1.9, 1.9), 115, '115 rad/s; 115 degrees/s are 2.00713 rad/s'),
-        ('prismatic', (0, 85), 1, '85 m; 85 mm are 0.085 m'),
-        ('prismatic', (0, 1), 250, '250 m/s; 250 mm/s are 0.25 m/s'),
-        # Several turns, motors without a gear, wheels, long rails, and no limit in effect.
-        ('revolute', (-9.42, 10), 52, ''),
-        ('revolute', (-1e16, 1e16), 100, ''),
-        ('revolute', (-1.9, 1.9), 1000, ''),
-        ('prismatic', (0, 12), 5, ''),
-        ('prismatic', (-1000, 1000), 1, ''),
+        ('revolute lower="-110" upper="110"', ['-110 rad; -110 degrees are -1.91986 rad']),
+        ('revolute lower="0" upper="62.5"', ['62.5 rad; 62.5 degrees are 1.09083 rad']),
+        ('prismatic lower="0" upper="85"', ['85 m; 85 mm are 0.085 m']),
+        ('prismatic lower="0" upper="100"', ['100 m; 100 mm are 0.1 m']),
+        # Several turns, long rails, and no limit in effect.
+        ('revolute lower="-9.42" upper="10"', []),
+        ('revolute lower="-1e16" upper="1e16"', []),
+        ('revolute lower="-100" upper="100"', []),
+        ('prismatic lower="0" upper="12"', []),
+        ('continuous lower="-110" upper="110"', []),
+        # Limits that were not filled in.
+        ('revolute lower="0" upper="0"', ['0 twice']),
+        ('revolute lower="0" upper="1" velocity="0"', ['0']),
+        ('revolute lower="0" upper="1" velocity="0" effort="0"', ['0', '0']),
     ],
 )
-def test_limits_in_degrees_or_millimetres_are_warned_of(kind, ends, velocity, words):
-    """The warning stands at the joint and has the value in the other unit."""
-    joint = f'{kind} lower="{ends[0]}" upper="{ends[1]}"'
-    found = findings_of('Simple', joint=joint, velocity=velocity)
-    assert [finding.found for finding in found] == [words] * bool(words)
+def test_limits_in_another_unit_or_without_a_use_are_warned_of(joint, found):
+    """The warning is at the joint, with the value in the other unit."""
+    for name in ('velocity', 'effort'):
+        joint += '' if name in joint else f' {name}="1"'
+    assert [value for _, value in findings_of(joint)] == found
 
 
-@pytest.mark.parametrize(
-    ('changed', 'words'),
-    [
-        ({}, ''),
-        ({'crank_angle': 90}, '90 rad; 90 degrees are 1.5708 rad'),
-        ({'lower': -48}, '-48 rad; -48 degrees are -0.837758 rad'),
-    ],
+@given(
+    st.floats(-2.0, 2.0).filter(bool),
+    st.floats(-1.0, 1.0),
+    st.floats(-3.0, 0.0),
+    st.floats(0.1, 3.0),
 )
-def test_dimensions_in_degrees_or_millimetres_are_warned_of(changed, words):
-    """The warning stands at the number and has the value in the other unit."""
-    given = {'crank_radius': 0.04, 'rod_length': 0.12, 'crank_angle': 1.6} | changed
-    ends = '\n' + params(lower=given.pop('lower', -0.9)) + '\n' + params(upper=0.6)
-    more = ''.join('\n' + params(**{name: value}) for name, value in given.items())
-    found = findings_of('CrankSlider', joints=[ends], more=more)
-    assert [finding.found for finding in found] == [words] * bool(words)
+def test_a_joint_that_leaves_its_limits_by_mimic_is_warned_of(multiplier, offset, lower, upper):
+    """Its limits contain its positions at the limits of the joint that it follows."""
+    joint = '<joint name="finger" type="revolute"><parent link="base"/><child link="tip"/>'
+    joint += f'<mimic joint="hinge" multiplier="{multiplier!r}" offset="{offset!r}"/>'
+    joint += f'<limit lower="{lower!r}" upper="{upper!r}" velocity="1" effort="1"/></joint>'
+    hinge = 'revolute lower="0" upper="0.8" velocity="1" effort="1"'
+    found = findings_of(hinge, more=f'<link name="tip"/>{joint}')
+    ends = offset, offset + 0.8 * multiplier
+    excess = max(lower - min(ends), max(ends) - upper)
+    assert bool(found) is (excess > 1e-4)
 
 
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf'])

@@ -13,6 +13,7 @@ import pytest
 from world import reason, World
 from zoo.elements import load, numbered, pair, params, ratio, simple, transmission, urdf
 
+from transmission_bridge.bridge.robot_plan import compute_motor_bounds
 from transmission_bridge.errors import MessageError, ParameterError
 
 
@@ -46,6 +47,24 @@ def test_limits_are_live(motor):
             world.robot.with_parameters({'t1.actuators.m1.limit.velocity': wrong})
     with pytest.raises(ParameterError, match='exclude each other'):
         world.robot.with_parameters({'t1.actuators.m1.limit.lower': math.inf})
+
+
+@pytest.mark.parametrize('order', [1, -1])
+def test_the_narrowest_limit_of_a_shared_motor_counts(order):
+    """Whichever of the transmissions that read it states it."""
+    limits = [
+        params(),
+        '<limit lower="-1" upper="2" velocity="3"/>',
+        '<limit upper="9" velocity="8"/>',
+    ]
+    limits[1:] = limits[1:][::order]
+    joints = ('j0', 'j1', 'j2')
+    text = ''.join(
+        transmission(f't{n}', 'Simple', (joint,), {'m': limit})
+        for n, (joint, limit) in enumerate(zip(joints, limits, strict=True))
+    )
+    bounds = compute_motor_bounds(load(urdf(joints, text)))
+    assert bounds[:, :2, 0].tolist() == [[-1.0, -3.0], [2.0, 3.0]]
 
 
 def test_what_ends_a_command_is_scaled_and_never_rejected():

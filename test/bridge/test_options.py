@@ -18,7 +18,10 @@ from transmission_bridge.bridge.options.options import (
     list_parameter_names,
     split_pairs,
 )
-from transmission_bridge.description import load_description
+from transmission_bridge.bridge.options.parameter_file import (
+    read_parameters,
+    warn_of_unused_parameter_files,
+)
 from transmission_bridge.errors import ParameterError
 
 OPTIONS = {option.name: option for option in fields(BridgeOptions)}
@@ -51,7 +54,7 @@ def test_every_option_is_described_and_checked(option):
 @example('command_timeout', 1e300)
 @example('command_timeout', 1e-9)
 @example('publish_rate', 1e-300)
-@example('publish_rate', 0.0)
+@example('publish_rate', -0.01)
 @example('state_timeout', math.nan)
 def test_ranges(name, value):
     """A number in the range, or a zero that means never, is taken; others with it in words."""
@@ -144,36 +147,32 @@ def test_each_number_has_a_name_of_its_own_or_a_finding(members):
             assert name in lost or found.tunables[name] is tunable
 
 
-# -- aliases of types ----------------------------------------------------------------------------
-
-#: One transmission of a strange type, and one of another that cannot be read.
-STRANGE = """<robot name="r">
-<transmission name="good"><type>their/Gearbox</type>
-  <actuator name="m"><mechanicalReduction>2</mechanicalReduction></actuator>
-  <joint name="j"/></transmission>
-<transmission name="bad"><type>their/Other</type>
-  <actuator name="n"><mechanicalReduction>many</mechanicalReduction></actuator>
-  <joint name="k"/></transmission>
-</robot>"""
-KNOWN = 'their/Gearbox, their/Other'
+def repeat_aliases(first, level, each):
+    """Return twelve levels of a text; each has nine aliases of the level before."""
+    lines = [f'a0: &a0 {first}']
+    for n in range(1, 13):
+        aliases = ', '.join(each.format(k, n - 1) for k in range(9))
+        lines.append(f'a{n}: &a{n} {level.format(aliases)}')
+    return '\n'.join(lines).encode()
 
 
-@pytest.mark.parametrize(
-    ('text', 'types', 'expected', 'known'),
-    [
-        (STRANGE, [], [], KNOWN),
-        (STRANGE, ['their/Gearbox'], [], KNOWN),
-        (STRANGE, ['their/Other'], [], KNOWN),
-        (STRANGE, ['their/Gearbox', 'their/Gearbax'], ['their/Gearbax'], KNOWN),
-        ('<robot name="r"/>', ['b', 'a'], ['b', 'a'], 'no types at all'),
-    ],
-    ids=['none', 'one', 'refused', 'misspelt', 'no transmissions'],
-)
-def test_an_alias_that_the_robot_does_not_have_is_a_warning(text, types, expected, known):
-    """Each type that no transmission of the file has, be it refused."""
-    aliases = dict.fromkeys(types, 'our/Type')
-    findings = options.warn_of_unused_aliases(load_description(text), aliases)
-    assert [finding.message.split("'")[1] for finding in findings] == expected
-    for finding in findings:
-        assert finding.severity == 'warning'
-        assert known in finding.expected
+LAUGHS = repeat_aliases('[lol, lol]', '[{}]', '*a{1}')
+MERGES = repeat_aliases('{lol: 1}', '{{<<: [{}]}}', '*a{1}')
+NESTED = repeat_aliases('{lol: 1}', '{{{}}}', 'k{0}: *a{1}')
+
+
+@pytest.mark.parametrize('text', [
+    LAUGHS + b'\n/b: {ros__parameters: {a: *a12}}',
+    LAUGHS + b'\n/b: {ros__parameters: {? *a12 : 1.0}}',
+    MERGES + b'\n/b: {ros__parameters: *a12}',
+    NESTED + b'\n/b: {ros__parameters: *a12}',
+    NESTED, b'a: &a {b: *a}',
+])  # fmt: skip
+def test_aliases_cost_nothing(tmp_path, text):
+    """Aliases that would expand to terabytes are rejected at once, in one short sentence."""
+    path = tmp_path / 'bridge.yaml'
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match='line') as caught:
+        read_parameters(text)
+    assert len(str(caught.value)) < 300
+    assert list(warn_of_unused_parameter_files(['--params-file', str(path)], '/**')) == []

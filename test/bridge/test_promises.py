@@ -112,19 +112,17 @@ def random_options(facts, dice):
     return BridgeOptions(
         **facts.options,
         limits=dice.choice(['clamp', 'clamp', 'reject', 'off']),
-        mixed_commands=dice.choice(['split', 'nan', 'reject']),
-        partial_commands=dice.choice(['hold', 'hold', 'zero', 'reject']),
+        mixed_commands=dice.choice(['split', 'nan']),
+        partial_commands=dice.choice(['hold', 'hold', 'hold', 'reject']),
         command_timeout=dice.choice([-1.0, -1.0, 0.25, 1.0, 0.0]),
         state_timeout=dice.choice([0.5, 1.0, 2.0] if facts.is_wrapped else [0.0, 0.5, 1.0]),
         zero_effort=dice.random() < 0.5,
         on_stop=dice.choice(['zero_rates', 'zero_rates', 'zero_rates', 'nothing']),
         command_actuators=order,
         command_joints=tuple(joints),
-        unknown_turn=dice.choice(['resolve', 'resolve', 'resolve', 'first']),
         tuning_guard=dice.random() < 0.8,
         max_step=dice.choice(['off', 'warn', 'reject']),
         several_interfaces=dice.choice(['together', 'together', 'latest', 'reject']),
-        rejects=dice.choice(['message', 'transmission']),
     )
 
 
@@ -134,7 +132,8 @@ class _Machine:
     # -- the world -------------------------------------------------------------------------------
 
     def __init__(self, name, dice):
-        self.facts, self.robot = ROBOTS[name], maps(name)
+        is_divided = dice.random() < 0.5
+        self.facts, self.robot = ROBOTS[name], maps(name, is_divided=is_divided)
         self.options = random_options(self.facts, dice)
         self.facts.places = self.robot.actuator_names
         self.order = self.facts.order = {}
@@ -142,7 +141,8 @@ class _Machine:
             self.order.setdefault(self.facts.place(actuator)[0], []).append(actuator)
         age = self.options.state_timeout or math.inf
         self.mechanics = Mechanics(self.facts, self.robot, age, self.options.limits != 'off')
-        self.model = Promises(self.facts, self.mechanics, self.options, self.order, COUNTS)
+        given = self.facts, self.mechanics, self.options, self.order, COUNTS, is_divided
+        self.model = Promises(*given)
         self.outbox, self.fails, self.beyond = [], False, 0.25
         self.bridge = Bridge(self.robot, self.options, self.send)
         self.now = 1000.0
@@ -151,13 +151,12 @@ class _Machine:
         self.next_tick = self.now + self.tick_period
         self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
         self.wrapped = [name for name, motor in self.facts.motors.items() if motor.period]
-        self.first, self.frame, self.read_at = {}, {}, {}
+        self.frame, self.read_at = {}, {}
         self.truth = {
             name: dice.uniform(joint.lower, joint.upper) if joint.upper < math.inf else 0.0
             for name, joint in self.facts.joints.items()
         }
-        for name in self.wrapped:
-            self.known[name] = self.options.unknown_turn == 'first'
+        self.known |= dict.fromkeys(self.wrapped, False)
         ends = self.bridge.gate.ledger.endless_joints
         assert set(ends) == (set() if timeout < math.inf else set(self.robot.joint_names))
 
@@ -236,7 +235,7 @@ class _Machine:
 
     def note_age(self):
         """After a while without readings it is not certain in which turn an actuator is."""
-        for name in self.wrapped if self.options.unknown_turn != 'first' else ():
+        for name in self.wrapped:
             age = self.now - self.read_at.get(name, -math.inf)
             if self.known[name] and not 0 <= age <= 1 / 16:
                 self.known[name] = None
@@ -487,12 +486,6 @@ class _Machine:
         reading = total - self.frame[name]
         if self.frame.get((name, 'wraps'), True):
             reading %= period
-        if self.options.unknown_turn == 'first':
-            before = self.first.get(name, reading)
-            total = self.first[name] = reading + period * round((before - reading) / period)
-            self.known[name] = True
-            self.read_at[name] = self.now
-            return total, total
         gap = self.now - self.read_at.get(name, -math.inf)
         if name == 'turner':
             self.known[name] = True  # its limits leave one turn
@@ -514,7 +507,7 @@ class _Machine:
             self.publish(dice, space)
 
     def absolute(self, dice):
-        if not self.wrapped or self.options.unknown_turn == 'first':
+        if not self.wrapped:
             return
         self.pass_time(1 / 64)
         self.publish_all(dice)
@@ -619,8 +612,8 @@ class _Machine:
             self.send_trajectory([(0.5, given)], self.now + 5.0)
         self.now -= dice.choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
-        self.first, self.read_at = {}, {}
-        self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
+        self.read_at = {}
+        self.known |= dict.fromkeys(self.wrapped, False)
         self.tick()
 
     def fail(self, dice):
@@ -707,9 +700,7 @@ class _Machine:
         self.model.judge_stop(self.found(), self.turn)
         self.bridge.reset()
         self.mechanics.forget()
-        self.first = {}
-        if self.options.unknown_turn == 'resolve':
-            self.known |= {n: self.known[n] and None for n in self.wrapped}
+        self.known |= {n: self.known[n] and None for n in self.wrapped}
 
     def left(self):
         """Return the actuators that execute a trajectory to positions, or will."""

@@ -163,3 +163,13 @@ def test_time_that_goes_backwards_forgets_the_sensors(timeout):
         assert np.isnan(path.find_joint_values(unknown, now, 5.0)).all()
     sensors.measure(both, 1.0, 2.0, now=101.0)
     assert np.isnan(path.find_joint_values(unknown, 11.0, 5.0)).all()
+
+
+def test_a_sensor_is_known_up_to_the_age_that_is_asked_for():
+    """Each sensor by its own last message, though it does not time out."""
+    sensors = Sensors('absolute_position', FLAGGED, state_timeout=0.0)
+    sensors.measure(['left'], 1.0, now=100.0)
+    sensors.measure(['right'], 2.0, now=103.0)
+    for age, expected in ((5.0, [1.0, 2.0]), (2.0, [np.nan, 2.0]), (0.5, [np.nan, np.nan])):
+        found = sensors.path.find_actuator_values(104.0, age)
+        np.testing.assert_array_equal(found, expected)

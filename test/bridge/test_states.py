@@ -20,7 +20,7 @@ from zoo.elements import ANKLE, maps, params, ratio, transmission, urdf
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.states.state_plan import NamePlan
-from transmission_bridge.bridge.states.states import PublishPolicy, States
+from transmission_bridge.bridge.states.states import States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
@@ -310,17 +310,12 @@ def declared(plugin, **options):
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
 @pytest.mark.parametrize(
-    ('plugin', 'choice', 'expected'),
-    [
-        *((plugin, 'auto', DECLARED) for plugin in TOPIC_BASED),
-        *((plugin, 'publish', ALL) for plugin in TOPIC_BASED),
-        ('some/Hardware', 'auto', ALL),
-        ('some/Hardware', 'hide', DECLARED),
-    ],
+    ('plugin', 'expected'),
+    [*((plugin, DECLARED) for plugin in TOPIC_BASED), ('some/Hardware', ALL)],
 )
-def test_undeclared_interfaces(feed, plugin, choice, unknown_rates, expected):
+def test_undeclared_interfaces(feed, plugin, unknown_rates, expected):
     """Topic-based hardware is given no number for a state interface that was not declared."""
-    path = declared(plugin, undeclared_interfaces=choice, unknown_rates=unknown_rates)
+    path = declared(plugin, unknown_rates=unknown_rates)
     feed(path, record(INTERFACES, *ALL))
     found = path.make_joint_state()
     assert found.names == INTERFACES
@@ -329,7 +324,7 @@ def test_undeclared_interfaces(feed, plugin, choice, unknown_rates, expected):
 
 def test_nothing_but_hidden_numbers_is_no_state(feed):
     """A message without a number would be useless."""
-    path = declared('some/Hardware', undeclared_interfaces='hide', unknown_joints='nan')
+    path = declared(TOPIC_BASED[0], unknown_joints='nan')
     for position, is_published in (((), False), ((1.0,), True)):
         feed(path, record(('part',), position, (2.0,)))
         assert (path.make_joint_state() is not None) == is_published
@@ -381,40 +376,3 @@ def test_a_follower_is_not_commanded(followers, name):
     assert caught.value.reason == 'not_commandable'
     assert np.isnan(world.gate.ledger.joints).all()
     assert world.command(position={name: NAN, 'first': 0.5}) == {'position': {'motor': 2.0}}
-
-
-# -- when joint states are due -------------------------------------------------------------------
-
-DRIVERS = ('one', 'two', 'three')
-
-
-@pytest.mark.parametrize('policy', ['on_any', 'on_all', 'rate'])
-@given(order=st.lists(st.sampled_from(DRIVERS), max_size=40))
-def test_a_message_is_due(policy, order):
-    """Every one, that which completes a set of one or more from every driver, or none."""
-    trigger = PublishPolicy(BridgeOptions(publish=policy), DRIVERS)
-    seen = set()
-    for name in order:
-        seen.add(name)
-        is_due = {'on_any': True, 'on_all': len(seen) == 3, 'rate': False}[policy]
-        assert trigger.should_publish(name, 1.0) == is_due
-        seen = set() if len(seen) == 3 else seen
-
-
-@pytest.mark.parametrize(
-    ('drivers', 'calls'),
-    [
-        # Three may still come, then it is too late; two may still come.
-        (DRIVERS, [('one', 1.0, False), ('two', 1.25, False), ('one', 1.5, False),
-                   ('one', 1.75, True), ('one', 1.75, False), ('one', 2.0, True),
-                   ('three', 2.0, False), ('one', 2.25, True)]),
-        # Time goes back.
-        (('one', 'two'), [('two', 100.0, False), ('one', 100.25, True), ('two', 100.5, False),
-                          ('one', 40.0, False), ('one', 40.75, True)]),
-    ],
-)  # fmt: skip
-def test_silent_drivers_are_waited_for_no_longer_than_their_timeout(drivers, calls):
-    """With on_all, one that did not come in time is left out until it does."""
-    trigger = PublishPolicy(BridgeOptions(publish='on_all'), drivers, lambda source: 0.5)
-    for name, now, is_due in calls:
-        assert trigger.should_publish(name, now) == is_due

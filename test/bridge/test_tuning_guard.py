@@ -120,6 +120,17 @@ def test_a_velocity_without_a_timeout_is_guarded():
         world.tune({'t1.actuators.m1.limit.velocity': 10.0})
 
 
+def test_a_trajectory_that_has_not_begun_is_guarded():
+    """Its joints are commanded from the moment that it is sent."""
+    world = World(pair())
+    world.state(position=(0.0, 0.0))
+    world.trajectory('j1', (1.0, {'positions': 0.5}), start=world.now + 9.0)
+    world.wait(1.0)
+    with pytest.raises(ParameterError, match='would shift by'):
+        world.tune({'t1.joints.j1.offset': 0.3})
+    world.tune({'t0.joints.j0.offset': 0.3})
+
+
 def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
     """A change by which the limit of one joint would move another joint too far is rejected."""
     pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 0.2'))

@@ -14,7 +14,7 @@ from state_paths import record
 from world import reason, World
 from zoo.elements import leg, load, maps, numbered, params, ratio, simple, transmission, WRIST
 
-from transmission_bridge.bridge.diagnostics.inspection import inspect_actuators
+from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Look, Peers
 from transmission_bridge.bridge.diagnostics.status import ERROR, OK, WARN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.turns import list_wrap_periods, unwrap_positions
@@ -64,7 +64,7 @@ class Encoders(World):
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
         """Take readings, and return the joints' positions."""
-        message = record(positions, [*positions.values()])
+        self.now, message = now, record(positions, [*positions.values()])
         layout = Layout(message.names, message.lengths)
         self.states.merge_message(self.plan, source, layout, message, stamp, now)
         return self.joints(now)
@@ -76,8 +76,10 @@ class Encoders(World):
 
     def status(self):
         """Return the status of the actuators."""
-        stale = np.zeros(len(self.robot.actuator_names), dtype=bool)
-        return inspect_actuators(self.robot, self.states, 0.0, stale, {}, plan=self.plan.turns)
+        outputs = {name: Peers(name) for name in ('actuator_commands', 'actuator_trajectory')}
+        look = Look(self.now, 1.0, 1.0)
+        found = BridgeWatch(self.bridge, {}, []).inspect_bridge(look, {}, outputs, [], {})
+        return next(each for each in found if each.name == 'actuators')
 
 
 def unknown(positions):
@@ -170,15 +172,26 @@ def test_open_turns_in_words(given, reading, level, words):
         assert bridge.hear(m0=0.9) == pytest.approx([0.9])
 
 
-@pytest.mark.parametrize('readings', [(0.5 + TURN, 0.4 + TURN), (2100.0, 2100.9, 2100.1)])
-def test_the_first_reading_counts_as_it_is_where_that_is_chosen(readings):
-    """With unknown_turn: first nothing is ever open or judged."""
-    bridge = Encoders(robot(), unknown_turn='first')
-    assert bridge.states.mask_open_actuators(bridge.plan, 0.0) is None
-    for number, reading in enumerate(readings):
-        assert bridge.hear(0.01 * number, m0=reading) == pytest.approx([reading])
-    assert bridge.hear(100.0, m0=readings[-1] - TURN) == pytest.approx([readings[-1]])
-    assert bridge.status().level == OK
+def test_candidates_are_the_turns_within_the_limits_of_the_urdf():
+    """Limits of commands by ros2_control do not determine where a joint is."""
+    text = numbered(simple(0), 'revolute lower="-9" upper="9" velocity="1" effort="1"', 1)
+    narrow = f'<command_interface name="position">{params(min=-3, max=3)}</command_interface>'
+    bridge = Encoders(
+        load(text.replace('<joint name="j0"/>', f'<joint name="j0">{narrow}</joint>'))
+    )
+    assert unknown(bridge.hear(m0=0.5))
+    (turn,) = bridge.open_turns()
+    assert sorted(turn.candidates) == [pytest.approx((0.5 + n * TURN,)) for n in (-1, 0, 1)]
+
+
+def test_a_turn_is_unknown_before_the_next_reading_shows_it():
+    """After a gap in which the motor could have made a turn no position is sent to it."""
+    bridge = Encoders(robot(velocity=2.0), state_timeout=9.0)
+    bridge.hear(bridge.now, m0=0.5)
+    assert bridge.command(position={'j0': 0.25}) == {'position': {'m0': 0.25}}
+    bridge.now += TURN / 2.0
+    assert reason(bridge.command, position={'j0': 0.5}) == 'unknown_turn'
+    assert bridge.command(velocity={'j0': 0.5}) == {'velocity': {'m0': 0.5}}
 
 
 THREE = transmission(
@@ -241,7 +254,6 @@ def test_motion_leaves_one_turn():
     lost = np.isnan(found)
     assert (lost[0], lost[-1]) == (True, False)
     assert np.allclose(found[~lost], path[~lost])
-    assert bridge.states.turns.waited.tolist() == [lost.sum()]
 
 
 # -- tuning --------------------------------------------------------------------------------------

@@ -9,13 +9,9 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import outcome
-from zoo.elements import ANKLE, leg, load, maps, params, ratio, transmission, urdf
+from zoo.elements import ANKLE, leg, maps, params, ratio, transmission
 
-from transmission_bridge.bridge.zeroing.homing import (
-    compute_absolute_targets,
-    compute_calibration_offsets,
-    warn_of_double_offsets,
-)
+from transmission_bridge.bridge.zeroing.homing import compute_absolute_targets
 from transmission_bridge.bridge.zeroing.zeroing import (
     compute_zero_offsets,
     list_settled_joints,
@@ -258,42 +254,18 @@ def test_choice_of_joints(robot, linkage, names, positions, found):
     assert outcome(list_wanted_positions, maps(('j',)), (), ()) == 'no_offset'
 
 
-# -- calibration marks and absolute encoders -----------------------------------------------------
+# -- absolute encoders ---------------------------------------------------------------------------
 
 
-def marked(**joints):
-    """Return a robot of joints: mark, offset (``None``: it passes), whose encoder is its own."""
-    gears, own = '', {}
-    for name, (_, offset, is_own) in joints.items():
-        if offset is not None:
-            members = {name: ratio(10, offset)}, (f'{name}_motor',)
-            gears += transmission(f'{name}_gear', 'Simple', *members)
-        if is_own:
-            own[f'{name}_gear.ignore_absolute_encoder'] = True
+def encoded(**joints):
+    """Return a robot of joints with an offset; whether the encoder of each is its own."""
+    gears = ''
+    for name in joints:
+        members = {name: ratio(10, 0.5)}, (f'{name}_motor',)
+        gears += transmission(f'{name}_gear', 'Simple', *members)
+    own = {f'{name}_gear.ignore_absolute_encoder': is_own for name, is_own in joints.items()}
     limit = 'revolute lower="-3" upper="3" velocity="1" effort="1"'
-    text = urdf(dict.fromkeys(joints, limit), gears)
-    for name, (mark, _, _) in joints.items():
-        child = f'<child link="l_{name}"/>'
-        if mark:
-            text = text.replace(child, f'{child}<calibration rising="{mark}"/>')
-    return load(text).with_parameters(own)
-
-
-def test_mark_is_the_offset_where_there_is_none():
-    """The joint is at its mark while its motor reads zero; an offset of its own counts alone."""
-    mapped = marked(a=(0.3, 0.0, False), b=(0.4, 0.25, False), c=(None, 0.0, False))
-    offsets, (finding,) = compute_calibration_offsets(mapped)
-    tuned = mapped.with_parameters(offsets)
-    assert tuned.actuator_to_joint('position', np.zeros(3)) == pytest.approx([0.3, 0.25, 0.0])
-    assert finding == warn_of_double_offsets(mapped)[0]
-    assert (finding.severity, finding.subject) == ('warning', 'b')
-    assert 'rising="0.4"' in finding.text
-    assert '0.25' in finding.text
-    assert finding.line
-    # A joint that passes through has none.
-    offsets, (finding,) = compute_calibration_offsets(marked(a=(0.3, None, False)))
-    assert offsets == {}
-    assert "of 'a' is not used" in finding.text
+    return maps(dict.fromkeys(joints, limit), gears).with_parameters(own)
 
 
 @pytest.mark.parametrize(
@@ -307,9 +279,9 @@ def test_mark_is_the_offset_where_there_is_none():
 )
 def test_joints_with_an_encoder_of_their_own(names, found):
     """By default those that have one and a reading; nothing is set where there is none."""
-    mapped = marked(a=(None, 0.5, True), b=(None, 0.5, False), c=(None, 0.5, True))
+    mapped = encoded(a=True, b=False, c=True)
     assert outcome(compute_absolute_targets, mapped, names, np.array([0.1, 0.2, NAN])) == found
-    none = marked(a=(None, 0.5, False))
+    none = encoded(a=False)
     assert outcome(compute_absolute_targets, none, (), np.array([0.1])) == 'no_absolute'
 
 

@@ -47,27 +47,6 @@ def test_what_cannot_be_read_says_why(source, reason):
         load_description(source)
 
 
-@pytest.mark.parametrize(
-    ('data', 'reason'),
-    [(b'', 'no data came from this pipe'), (b'<robot', 'this pipe is still open')],
-)
-def test_a_pipe_that_does_not_end_is_given_up(monkeypatch, tmp_path, data, reason):
-    """Nobody waits longer than ``PIPE_TIMEOUT``, whether the pipe has a writer or not."""
-    monkeypatch.setattr('transmission_bridge.description.document.source.PIPE_TIMEOUT', 0.1)
-    pipe = tmp_path / 'pipe'
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # lets the writer in
-    writer = os.open(pipe, os.O_WRONLY) if data else None
-    try:
-        if writer is not None:
-            os.write(writer, data)
-        with pytest.raises(DescriptionError, match=f'{reason} after 0.1 s'):
-            load_description(pipe)
-    finally:
-        for handle in filter(None, (reader, writer)):
-            os.close(handle)
-
-
 @pytest.mark.parametrize('source', [3, None, 1.5])
 def test_other_types_are_a_programming_error(source):
     """A number is not taken for an open file."""

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Transmissions of ros2_control, ROS 1 and the PR2: how each is read, and which of two stays."""
+"""Transmissions of ros2_control and of ROS 1: how each is read, and which of two stays."""
 
 from dataclasses import replace
 from operator import attrgetter
@@ -104,27 +104,6 @@ def test_a_transmission_of_ros1_is_read_whole():
         ('m2', 'actuator2', -20.0, 0.0, (), {RATIO, 'role'}),
     ]
     assert spec.joints[0].parameters == spec.joints[1].parameters == spec.parameters == ()
-
-
-@pytest.mark.parametrize('package', ['', 'pr2_mechanism_model/', 'transmission_interface/'])
-@pytest.mark.parametrize('inside', [
-    '<actuator name="a"/><joint name="j1"/>RATIO',
-    'RATIO<joint name="j1"/><actuator name="a"/>',
-    '<joint name="j1"/><actuator name="a">RATIO</actuator>',
-])  # fmt: skip
-def test_the_simple_transmission_of_the_pr2_is_read_whole(package, inside):
-    """Its ratio is the actuator's, its type is ROS 1's, and it is reported."""
-    inside = inside.replace('RATIO', '<mechanicalReduction>-79.2</mechanicalReduction>')
-    attributes = f' type="{package}SimpleTransmission"'
-    loaded, finding = find_only(robot(transmission(inside, kind='', attributes=attributes)))
-    assert finding.severity == 'info'
-    spec = loaded.transmission('t')
-    assert (spec.type, spec.dialect, spec.can_command) == (SIMPLE, 'ros_control', True)
-    assert spec.parameters == ()
-    assert facts(spec) == [
-        ('j1', '', 1.0, 0.0, (), set()),
-        ('a', '', -79.2, 0.0, (), {RATIO}),
-    ]
 
 
 def test_everything_else_is_for_the_plugin():
@@ -362,7 +341,7 @@ IN_TAG = '><mechanical_reduction>50</mechanical_reduction>'
      "'50' in @mechanicalReduction", SIMPLE, 'j1 a'),
     (without_ratio('><gear>50</gear>'), 'the ratio inside', 'none', SIMPLE, 'j1 a'),
     # The joints of the PR2's wrist are in <flexJoint>, <gap_joint> and their like.
-    (WRIST, '<mechanicalReduction>', "type 'WristTransmission'", 'WristTransmission', 'j1 j2 r l'),
+    (WRIST, '<type>', "attribute type='WristTransmission'", 'WristTransmission', 'j1 j2 r l'),
 ])  # fmt: skip
 def test_what_is_refused_keeps_its_names(text, expected, found, kind, lost):
     """The error shows the misplaced number; the joints count as driven by what was refused."""

@@ -11,8 +11,9 @@ import pytest
 from zoo.four_joints import find_only, load, load_clean, robot
 
 from transmission_bridge.description import (
-    CalibrationSpec,
     DynamicsSpec,
+    effective_limits,
+    EffectiveLimits,
     JointLimits,
     MimicSpec,
     Pose,
@@ -38,12 +39,11 @@ def one_joint(inside, kind='continuous', version=''):
 
 
 def test_everything_of_a_joint_is_read():
-    """Origin, axis, limits, safety, mimic, dynamics and calibration arrive as written."""
+    """Origin, axis, limits, safety, mimic and dynamics arrive as written."""
     inside = (
         '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/><safety_controller '
         'soft_lower_limit="-1" soft_upper_limit="1" k_position="10" k_velocity="20"/>'
         '<mimic joint="j" multiplier="-2" offset="0.5"/><dynamics damping="0.7" friction="0.1"/>'
-        '<calibration rising="0.3"/>'
     )
     spec = load(one_joint(inside + LIMIT, 'revolute')).joint('j')
     assert (spec.type, spec.parent, spec.child, spec.is_scalar) == ('revolute', 'a', 'b', True)
@@ -53,7 +53,6 @@ def test_everything_of_a_joint_is_read():
     assert spec.safety == SafetySpec(-1.0, 1.0, 10.0, 20.0)
     assert spec.mimic == MimicSpec('j', -2.0, 0.5)
     assert spec.dynamics == DynamicsSpec(0.7, 0.1)
-    assert spec.calibration == CalibrationSpec(rising=0.3, falling=None)
 
 
 COMPONENT = st.floats(-1e300, 1e300)
@@ -276,3 +275,13 @@ def test_what_cannot_be_read_is_left_out(bad):
     plain = f'{BOX}<material><color rgba="1 x 0 1"/></material>'
     assert looks(bad, plain) == (VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),)
     assert load_visuals('<sdf><model name="m"/></sdf>') == ()
+
+
+def test_acceleration_in_a_limit_is_one_information():
+    """Only ``<ros2_control>`` has limits of accelerations; the other limits count."""
+    limit = '<limit lower="-1" upper="1" velocity="2" effort="3" acceleration="4"/>'
+    text = f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{limit}</joint>'
+    loaded = load(f'<robot name="r"><link name="a"/><link name="b"/>{text}</robot>')
+    (finding,) = loaded.findings
+    assert (finding.severity, finding.path) == ('info', '/robot/joint/limit')
+    assert effective_limits(loaded, 'j') == EffectiveLimits(-1.0, 1.0, 2.0, 3.0)

@@ -99,15 +99,6 @@ LINES = [
 ]
 
 
-def test_there_are_commands_of_each_kind():
-    """The documents are read as they are written."""
-    starts = {tuple(each.values[0][:2]) for each in LINES}
-    expected = {(PACKAGE, name) for name in COMMANDS if name not in ('plugins', 'demo')}
-    expected |= {('ros2', 'launch'), ('ros2', 'run'), ('make', 'test')}
-    assert expected <= starts
-    assert any(each.values[0][0] == 'bridge_node' for each in LINES)
-
-
 @pytest.mark.parametrize('words', LINES)
 def test_a_command(words):
     """It is there, and its arguments are known."""
@@ -150,17 +141,6 @@ def check_node(arguments):
     """Only options of the node stand before those of ROS."""
     own = arguments[: arguments.index('--ros-args')] if '--ros-args' in arguments else arguments
     assert [each for each in own if each.startswith('--')] in ([], ['--urdf'])
-
-
-def test_every_command_of_ros2_has_a_way_without():
-    """The table for those without ROS has each kind of command that the documents use."""
-    section = DOCUMENTS['operation.md'].section('Without ROS')
-    table = re.findall(r'^\| (`ros2 .*?) \|', section, re.MULTILINE)
-    known = {command for row in table for command in re.findall(r'`ros2 ([a-z ]+)', row)}
-    pattern = r'\bros2 (launch|run|[a-z]+ [a-z]+)'
-    used = {each for document in DOCUMENTS.values() for each in re.findall(pattern, document.text)}
-    assert len(used) > 8
-    assert used <= known
 
 
 # -- pages ---------------------------------------------------------------------------------------

@@ -64,36 +64,6 @@ def list_rows(title):
     ]
 
 
-def test_the_looks_of_links():
-    """The shapes that tools draw are named, and no others."""
-    text = ' '.join(PAGE.section('Links and joints').split())
-    shapes = ', '.join(f'`<{row.tag}>`' for row in specs.SHAPES)
-    assert f'Tools that draw the robot read {shapes} and `<{specs.MATERIAL.tag}>`' in text
-
-
-def test_the_style_of_the_pr2():
-    """It differs from ROS 1 in the type alone, and in the elements that may have the reduction."""
-    ros1, pr2 = specs.ROS1_TRANSMISSION, specs.PR2_TRANSMISSION
-    assert {row.tag for row in ros1.children} == {row.tag for row in pr2.children}
-    rows = (pr2, *(row for row in pr2.children if row.tag in ('joint', 'actuator')))
-    assert all('mechanicalReduction' in [each.name for each in row.values] for row in rows)
-    assert 'type="SimpleTransmission"' in PAGE.section('ROS 1')
-
-
-def test_the_rules_of_all_elements():
-    """The sentences above the tables are true of every element that they are about."""
-    text = ' '.join(PAGE.section('Elements of a description').partition('\n###')[0].split())
-    rows = {row for title in SECTIONS for row in list_elements(title)} | {specs.LINK}
-    last = {row.tag for row in rows if row.last_counts}
-    assert f'the last {" and ".join(f"`<{tag}>`" for tag in sorted(last))}, else the first' in text
-    errors = {row.tag for row in rows if row.twice and row.twice[0] == 'error'}
-    assert f'A repeated name of a {" or ".join(f"`<{tag}>`" for tag in sorted(errors))}' in text
-    strict = {row.tag for row in rows if row.unknown == 'refused'}
-    assert f'in {", ".join(f"`<{tag}>`" for tag in strict)} is an error' in text
-    parameters = {row.tag for row in rows if row.unknown == 'parameters'}
-    assert parameters == {'transmission', 'joint', 'actuator'}
-
-
 def show_value(row, value):
     """Return how an element holds a value: bold if it is required, with its default."""
     attribute = f'`<{value.within} {value.name}>`' if value.within else f'`{value.name}`'

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 
 from documents import DOCUMENTS, python
@@ -93,23 +92,6 @@ SAID = {'description': 'A sentence.'}
 RATIO, OFFSET = 'mechanical_reduction', 'offset'
 
 # fmt: off
-#: Calls of each method, their arguments as they are written, and what is live after them.
-CALLS = {
-    'require_members': (['joints=1, actuators=1'], []),
-    'joint_reductions': ([''], ['joints.q.mechanical_reduction']),
-    'actuator_reductions': ([''], ['actuators.m1.mechanical_reduction']),
-    'joint_offsets': ([''], ['joints.q.offset']),
-    'actuator_offsets': (['"A sentence."'], ['actuators.m1.offset']),
-    'number': (['"length", **SAID', '"inside", actuator=0, **SAID'],
-               ['length', 'actuators.m1.inside']),
-    'numbers': (['"vector", "xy", **SAID'], ['vector.x', 'vector.y']),
-    'text': (['"word"'], []),
-    'elements': (['"twice"'], []),
-    'parse_numbers': (['"word", "1, 2 3"'], []),
-    'declare': (['("matrix", "q"), 1.0, "A sentence."'], ['matrix.q']),
-    'error': (['"so", parameter="word", expected="a", found="b"'], []),
-}
-
 #: Calls that fail by what the description says, and calls by what is set, or by their bounds.
 WRONG_TEXT = [
     ('require_members', 'joints=2, actuators=1'),
@@ -135,39 +117,6 @@ FAILURES = [
     *((TransmissionError, *each, {}) for each in WRONG_TEXT),
     *((ParameterError, *each) for each in WRONG_NUMBER),
 ]
-ROWS = {
-    name: (names, *map(str.strip, cells.split('|')))
-    for row in DOCUMENT.rows('SpecReader')
-    for name, names, cells in re.findall(r'^\| `(\w+)(?:\((.*?)\))?` \|(.*)\|$', row)
-}
-
-
-def test_everything_public_of_the_reader_has_a_row():
-    """The table has each method and attribute of the class, and nothing else."""
-    public = {name for name in dir(SpecReader(SPEC)) if not name.startswith('_')}
-    # What is for the bridge is named below the table.
-    for_the_bridge = {'actuator_limits', 'actuator_units', 'passed_by_role', 'tunables', 'unused'}
-    assert set(ROWS) == public - for_the_bridge == {*CALLS, 'spec', 'robot', 'passive_joints'}
-    for name in ('`actuator_limits()`, ', '`tunables`, ', '`unused()`, '):
-        assert name in DOCUMENT.section('SpecReader')
-
-
-@pytest.mark.parametrize('name', CALLS)
-def test_a_row_of_the_reader(name):
-    """Its arguments and errors are those of the method, and what it says to be live is."""
-    arguments, _, live, errors = ROWS[name]
-    method = getattr(SpecReader, name)
-    names = list(inspect.signature(method).parameters)[1:]
-    assert [each for each in arguments.split(', ') if each] == names
-    calls, paths = CALLS[name]
-    reader = SpecReader(SPEC)
-    for call in calls:
-        eval(f'reader.{name}({call})')
-    assert ['.'.join(each.path) for each in reader.tunables] == paths
-    assert (live == '-') == (not paths)
-    raised = {kind.__name__ for kind, of, *_ in FAILURES if of == name}
-    assert set(re.findall(r'`(\w+Error)`', errors)) == raised
-    assert set(re.findall(r':raises (\w+):', method.__doc__)) == raised
 
 
 @pytest.mark.parametrize(('kind', 'name', 'call', 'numbers'), FAILURES)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from fnmatch import fnmatchcase
 import operator
 import re
 import xml.etree.ElementTree as ElementTree
@@ -14,7 +13,6 @@ import xml.etree.ElementTree as ElementTree
 from documents import DOCUMENTS
 import pytest
 
-import transmission_bridge as tb
 from transmission_bridge.bridge.options.options import (
     BridgeOptions,
     describe_option,
@@ -121,30 +119,6 @@ def policy():
     return profile, allowed
 
 
-def test_directions_of_topics_for_security():
-    """Each topic is in one row, which says its direction."""
-    found = []
-    for row in DOCUMENTS['operation.md'].rows('SROS2'):
-        cell = row.split(' | ')[0]
-        direction = re.search(r'\((in|out|services?)\b', cell)[1]
-        if 'service' not in direction:
-            found += [(name, direction) for name in names_in(cell.partition('(')[0])]
-    for topic in TOPICS.values():
-        ways = {way for pattern, way in found if fnmatchcase(topic.name, pattern)}
-        assert topic.direction in ways, topic.name
-    assert {name for name, _ in found if '*' not in name} <= {*TOPICS, '/clock'}
-
-
-def test_the_policy_allows_every_topic_in_its_direction():
-    """And what every node has, and no other."""
-    profile, allowed = policy()
-    assert profile.attrib == {'ns': '/', 'node': NODE}
-    for direction, kind in (('in', 'subscribe'), ('out', 'publish')):
-        ours = {full_name(each.name) for each in TOPICS.values() if each.direction == direction}
-        assert {name for each, name in allowed if each == kind} == ours | OF_EVERY_NODE[kind]
-    assert len(allowed) > 30
-
-
 #: Only under use_sim_time; only where the distribution has it; only with a package.
 SOMETIMES = {
     ('subscribe', '/clock'),
@@ -217,15 +191,6 @@ def test_units_of_drivers():
         assert row.split(', ') == [f'`{unit}`' for unit in units]
     for name in CONSTANTS:
         assert f'\n| `{name}` | ' in text
-
-
-def test_names_for_plugins():
-    """Each name of the table is importable, and no error that is public is left out."""
-    rows = DOCUMENTS['writing_a_transmission.md'].rows('Names')
-    names = {name for row in rows for name in re.findall(r'`(\w+)`', row.split(' | ')[0])}
-    assert {name for name in names if not hasattr(tb, name)} == set()
-    assert {name for name in tb.__all__ if name.endswith('Error')} <= names
-    assert {'SpecReader', 'Domain', 'Finding', 'Parameter', 'conformance'} <= names
 
 
 def peers(name):

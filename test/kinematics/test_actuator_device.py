@@ -10,7 +10,7 @@ from zoo import elements, linkages
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ShapeError, UnknownNameError
-from transmission_bridge.kinematics import ActuatorDevice, JointDevice, JointError
+from transmission_bridge.kinematics import ActuatorDevice, JointDevice
 from transmission_bridge.transmissions import Registry, RobotTransmissions
 
 JOINTS = {
@@ -196,32 +196,6 @@ def test_limits_of_coupled_joints_are_tight(linear):
     close(linear.effort_limits[motors], expected, rtol=1e-13)
     # Of accelerations the command interface of pitch has limits alone.
     assert np.all(np.isinf(linear.acceleration_limits[motors]))
-    assert linear.half_spaces('acceleration')[1].tolist() == [3.0, 3.0]
-
-
-@pytest.mark.parametrize('kind', ['position', 'velocity', 'acceleration', 'effort'])
-def test_half_spaces_are_exactly_what_the_joints_allow(linear, kind):
-    """Random actuator values satisfy the half-spaces exactly if the joints are within limits."""
-    matrix, bound = linear.half_spaces(kind)
-    rng = np.random.default_rng(7)
-    joint_device = linear.device
-    jacobian = linear.joint_jacobian(np.zeros(len(linear.actuator_names)))
-    inside = 0
-    for _ in range(400):
-        if kind == 'position':
-            low = np.maximum(joint_device.bounds[0], -4.0)
-            high = np.minimum(joint_device.bounds[1], 4.0)
-            q = low + (high - low) * rng.uniform(-0.05, 1.05, joint_device.dof)
-            x = linear.actuator_positions(q)
-            allowed = np.all((joint_device.bounds[0] <= q) & (q <= joint_device.bounds[1]))
-        else:
-            limits = getattr(joint_device, f'{kind}_limits')
-            q = np.minimum(limits, 50.0) * rng.uniform(-1.1, 1.1, joint_device.dof)
-            x = jacobian.T @ q if kind == 'effort' else np.linalg.solve(jacobian, q)
-            allowed = np.all(np.abs(q) <= limits)
-        assert np.all(matrix @ x <= bound) == allowed
-        inside += bool(allowed)
-    assert 0 < inside < 400
 
 
 def test_companions_count_with_their_limits():
@@ -251,12 +225,7 @@ def test_varying_ratio_needs_a_position(varying):
         assert np.isnan(anywhere[column])
         equal(anywhere[others], here[others])
         close(here[column], expected, rtol=1e-12)
-        with pytest.raises(JointError, match='depend on position'):
-            varying.half_spaces(kind)
-        assert varying.half_spaces(kind, a)[0].shape[1] == len(varying.actuator_names)
     assert np.isinf(varying.acceleration_limits_at(a)[column])
-    with pytest.raises(JointError, match='depend on position'):
-        varying.half_spaces('position', a)
 
 
 def test_unreachable_position_is_unknown_alone(varying):
@@ -267,23 +236,10 @@ def test_unreachable_position_is_unknown_alone(varying):
     wrench = varying.end_wrench(np.ones(a.shape), a)
     assert np.isnan(wrench[0]).any()
     assert np.isfinite(wrench[1]).all()
-    with pytest.raises(JointError, match='does not reach'):
-        varying.half_spaces('velocity', a[0])
     assert np.isnan(varying.velocity_limits_at(a[0])).sum() == 1
 
 
 # -- Other devices, and refusals ------------------------------------------------------------------
-
-
-def test_device_without_joints():
-    """From a link to itself there are no actuators, and nothing is limited."""
-    device = make_device(*ARM, end='world')
-    assert device.actuator_names == ()
-    assert device.base_j_end(np.zeros((2, 0))).shape == (2, 6, 0)
-    for kind in ('position', 'velocity', 'acceleration', 'effort'):
-        matrix, bound = device.half_spaces(kind)
-        assert (matrix.shape, bound.shape) == ((0, 0), (0,))
-    equal(device.end_wrench([], []), np.zeros(6))
 
 
 def test_fixed_joints_have_no_actuator_and_floating_ones_cannot():
@@ -326,7 +282,6 @@ QUERIES = (
     ActuatorDevice.reflected_damping,
     ActuatorDevice.velocity_limits_at,
     lambda d, a: d.end_wrench(a, np.zeros(7)),
-    lambda d, a: d.half_spaces('effort', a),
     lambda d, a: d.actuator_positions(np.zeros(7), guess=a),
 )
 
@@ -336,7 +291,6 @@ QUERIES = (
     (lambda d: d.actuator_efforts(np.zeros(3), np.zeros(7)), ShapeError, 'wrench'),
     (lambda d: d.actuator_positions(np.zeros(3)), ShapeError, 'q: expected'),
     (lambda d: d.effort_limits_at(np.zeros((2, 7))), ShapeError, r'\(7,\)'),
-    (lambda d: d.half_spaces('speed'), JointError, "'speed' is not a kind"),
     (lambda d: ActuatorDevice(d.device, RobotTransmissions(
         load()[0], pass_through=False, registry=Registry(()))), UnknownNameError, 'base'),
 ])  # fmt: skip
@@ -375,9 +329,6 @@ def test_limits_are_those_of_the_commanded_joints(of_linkage, linkages, name, ba
             found, expected = (getattr(each, f'{kind}_limits_at')(a) for each in (whole, bare))
             assert np.isfinite(expected).all()
             close(found, expected, rtol=1e-12)
-            pairs = zip(whole.half_spaces(kind, a), bare.half_spaces(kind, a), strict=True)
-            for found, expected in pairs:
-                close(found, expected, atol=1e-12)
     if name == 'four_bar_knee':  # one motor and one joint have bounds, at the joint's limits
         reach = [whole.joint_positions(bound) for bound in whole.bounds]
         close(reach, [[-0.7], [0.7]], rtol=0.0, atol=1e-9)

@@ -387,16 +387,6 @@ def test_limits_are_set_on_new_devices(arm):
     assert changed.with_name('e').name == 'e'
 
 
-def test_crossed_bounds_of_a_description_do_not_cost_the_device():
-    """Bounds that the description crosses stay as written; frames do not depend on them."""
-    robot = load('a', linkages.joint('j', 'a', 'b', limit=(1, -1)))
-    device = JointDevice.from_description(robot, base='a', end='b')
-    np.testing.assert_array_equal(device.bounds, [[1.0], [-1.0]])
-    assert device.base_t_end([0.0]).shape == (4, 4)
-    assert device.with_velocity_limits([2.0]).velocity_limits == 2.0
-    np.testing.assert_array_equal(device.with_bounds([-1.0], [1.0]).bounds, [[-1.0], [1.0]])
-
-
 # -- States and copies ----------------------------------------------------------------------------
 
 

@@ -237,15 +237,6 @@ def test_planar_joint_moves_across_its_axis(axis, across):
     close(moved[:3, :3] @ unit[across[0]], unit[across[1]])
 
 
-def test_axes_and_centres_are_seen_from_both_links():
-    """Axis and centre are the same line and point in either frame."""
-    joint = make_joint('revolute', np.random.default_rng(4))
-    direction, point = joint.axis_in('child')
-    close(joint.rest[:3, :3] @ direction, joint.axis)
-    close(joint.rest[:3, :3] @ point + joint.rest[:3, 3], joint.origin, 10.0)
-    close(joint.axis_in('parent'), (joint.axis, joint.origin))
-
-
 # -- Refusals -------------------------------------------------------------------------------------
 
 #: What a joint of any type is asked, and how it refuses that.
@@ -399,16 +390,6 @@ def test_rest_and_axis_cannot_be_changed_from_outside():
     np.testing.assert_array_equal(joint.axis, (0.0, 0.0, 1.0))
     with pytest.raises(ValueError, match='read-only'):
         joint.rest[0, 3] = 1.0
-
-
-def test_numbers_and_switches_are_apart():
-    """Setting a number does not turn its switch, and the switch does not change the number."""
-    joint = Joint('a', 'b', 'prismatic').with_limits(lower=0.0, upper=1.0, velocity=2.0)
-    assert not joint.limits.has_position
-    assert not joint.limits.has_velocity
-    on = replace(joint, limits=replace(joint.limits, has_position=True))
-    assert on.limits.has_position
-    assert on.with_limits(upper=3.0).limits == replace(on.limits, upper=(3.0,))
 
 
 @pytest.mark.parametrize(('kind', 'given_limits', 'expected', 'switches'), [

@@ -1,12 +1,10 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Two robots; crashes with plain processes and, if it is installed, with launch."""
+"""Two robots side by side; crashes of driver and bridge."""
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import time
 
@@ -21,16 +19,16 @@ pytestmark = pytest.mark.ros
 
 URDF = str(resource('urdf', 'one_joint.urdf'))
 
-#: Long enough for a hundred messages of the driver [s]; launch respawns after one second.
+#: Long enough for a hundred messages of the driver [s].
 SILENCE = 0.5
 
 #: Parameters of the bridge. At a rate: it falls silent when nothing is known any more.
-PARAMETERS = {'autostart': True, 'publish': 'rate', 'state_timeout': 0.4}
+PARAMETERS = {'autostart': True, 'publish_rate': 100.0, 'state_timeout': 0.4}
 
 # -- systems -------------------------------------------------------------------------------------
 
 
-class PlainSystem:
+class System:
     """
     A driver and a bridge as child processes of the test.
 
@@ -43,10 +41,10 @@ class PlainSystem:
 
     def start(self):
         """Start both nodes."""
-        self.respawn('simulated_driver')
-        self.respawn('bridge')
+        self.start_node('simulated_driver')
+        self.start_node('bridge')
 
-    def respawn(self, name):
+    def start_node(self, name):
         """Start a node."""
         line = [*self._line]
         for parameter in PARAMETERS.items() if name == 'bridge' else ():
@@ -62,62 +60,6 @@ class PlainSystem:
         """Interrupt both; each ends in order."""
         for process in self._processes.values():
             process.ends_well()
-
-
-LAUNCH_FILE = f"""
-from launch import LaunchDescription
-from launch_ros.actions import Node
-from transmission_bridge.ros.launching import bridge_node, DescriptionFromFile
-
-
-def generate_launch_description():
-    driver = Node(
-        package='transmission_bridge',
-        executable='simulated_driver',
-        output='screen',
-        respawn=True,
-        respawn_delay=1.0,
-        parameters=[{{'robot_description': DescriptionFromFile({URDF!r})}}],
-    )
-    bridge = bridge_node(
-        robot_description_file={URDF!r}, respawn=True, parameters=[{PARAMETERS!r}]
-    )
-    return LaunchDescription([driver, bridge])
-"""
-
-
-class LaunchedSystem:
-    """The processes of a launch file with :func:`bridge_node` in it."""
-
-    def __init__(self, launch, path, env):
-        self._launch, self._path, self._env = launch, path, env
-
-    def start(self):
-        """Start both nodes."""
-        self._path.write_text(LAUNCH_FILE, encoding='utf-8')
-        self._process = self._launch(self._path, **self._env)
-
-    def respawn(self, name):
-        """Do nothing: launch does it."""
-
-    def crash(self, name):
-        """Kill the last process of a node."""
-        started = rf'\[{name}(?:_node)?-\d+\]: process started with pid \[(\d+)\]'
-        os.kill(int(re.findall(started, self._process.output)[-1]), signal.SIGKILL)
-
-    def end(self):
-        """Interrupt the launch; each process ends in order."""
-        self._process.ends_well()
-        assert self._process.output.count('has died') == self._process.output.count('code -9')
-
-
-@pytest.fixture(params=['plain', 'launch'])
-def system(request, harness, start_process, tmp_path):
-    """Return a system of processes; what is left of it ends with the test."""
-    if request.param == 'plain':
-        return PlainSystem(start_process, harness.KILLED)
-    launch = request.getfixturevalue('launch')
-    return LaunchedSystem(launch, tmp_path / 'system.launch.py', harness.KILLED)
 
 
 # -- scenarios -----------------------------------------------------------------------------------
@@ -166,7 +108,7 @@ def test_two_robots(start_process, harness, peer):
     systems = []
     for side in ('left', 'right'):
         line = ['-r', f'__ns:=/{side}', *remappings]
-        systems.append(PlainSystem(start_process, harness.KILLED, *line))
+        systems.append(System(start_process, harness.KILLED, *line))
         systems[-1].start()
     left, right = Joint(harness, peer, 'left/'), Joint(harness, peer, 'right/')
     left.move(0.75)
@@ -183,15 +125,16 @@ def test_two_robots(start_process, harness, peer):
         each.end()
 
 
-def test_crashes_of_driver_and_bridge(system, harness, peer):
+def test_crashes_of_driver_and_bridge(start_process, harness, peer):
     """Without its driver joints are unknown; a respawned process works, and moves nothing."""
+    system = System(start_process, harness.KILLED)
     system.start()
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     joint, orders = Joint(harness, peer), peer.listen('actuator_commands')
     joint.move(0.5)
     system.crash('simulated_driver')
     joint.wait_for_silence()
-    system.respawn('simulated_driver')
+    system.start_node('simulated_driver')
     # The new one is at zero and stays there: a command is not repeated for it.
     joint.wait_for_position(0.0)
     assert peer.state() == 'active'
@@ -199,7 +142,7 @@ def test_crashes_of_driver_and_bridge(system, harness, peer):
     system.crash('bridge')
     joint.wait_for_silence()
     del orders[:]
-    system.respawn('bridge')
+    system.start_node('bridge')
     joint.wait_for_position(0.5)
     assert not orders
     joint.move(0.25)

@@ -160,7 +160,7 @@ KILLED = {
 
 #: Options of a bridge that forgets no state and ends or drops no command when the machine stands
 #: still, as a loaded one does for seconds.
-PATIENT = {'state_timeout': 0.0, 'command_timeout': 3600.0, 'zero_max_age': 0.0}
+PATIENT = {'state_timeout': 0.0, 'command_timeout': 3600.0}
 
 BRIDGE = 'transmission_bridge'
 

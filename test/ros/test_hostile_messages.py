@@ -54,7 +54,7 @@ def repeat(peer, harness):
 
 def test_too_large_or_no_message(peer, reference, active_bridge, repeat, log):
     """On every topic what is above a MiB, or no message, is refused, and the next one is used."""
-    node = active_bridge({'command_joints': ['lift'], 'publish': 'on_any'})
+    node = active_bridge({'command_joints': ['lift']})
     inputs = node._session.inputs
     # A sequence, or a string, that would be longer than the message.
     garbage = bytes([0, 1, 0, 0]) + b'\xff' * 60

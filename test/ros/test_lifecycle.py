@@ -49,7 +49,7 @@ def counts(peer, node):
 @pytest.mark.versions
 def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
     """Configure and cleanup, with and without activation, are exact inverses, three times."""
-    node = make_bridge({'robot_description': reference.URDF, 'publish': 'rate'})
+    node = make_bridge({'robot_description': reference.URDF, 'publish_rate': 50.0})
     before = endpoints(peer, node)
     inside = []
     for _ in range(3):

@@ -83,93 +83,60 @@ def test_signal_while_not_active(live, transitions):
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize(
-    ('executor', 'pause', 'quiet'),
-    [
-        ('auto', 2.2, 0.7),
-        ('single_threaded', 2.2, 0.0),
-        pytest.param('single_threaded', 2.2, 0.7, marks=pytest.mark.campaign),
-        pytest.param('auto', 4.0, 0.0, marks=pytest.mark.campaign),
-    ],
-)
-def test_a_bridge_that_stood_still(live, harness, reference, executor, pause, quiet):
-    """No old command or trajectory reaches a motor, at once or resent; new ones do."""
+@pytest.mark.parametrize('executor', ['auto', 'single_threaded'])
+def test_a_bridge_that_stood_still(live, harness, reference, executor):
+    """Commands and trajectories that waited reach no motor; the velocity ends, new ones pass."""
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     process, peer = live('--executor', executor)
     diagnostics = harness.Diagnostics(peer)
-    heard, moved, sent = peer.listen('actuator_commands'), [], {}
+    heard, moved = peer.listen('actuator_commands'), []
     peer.node.create_subscription(JointTrajectory, 'actuator_trajectory', moved.append, 10)
     planner = peer.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
     controller = peer.publisher('joint_commands')
-    goes = [True]
 
-    def act():
-        if goes[0]:
-            message = reference.Message(('lift',), velocity=(1.0,), stamp=(1 + len(sent), 1))
-            peer.send(controller, message)
-            sent[message.stamp] = time.monotonic()
+    def act(velocity):
+        peer.send(controller, reference.Message(('lift',), velocity=(velocity,)))
 
     def plan(position):
         point = JointTrajectoryPoint(positions=[position])
         point.time_from_start.sec = 1
         planner.publish(JointTrajectory(joint_names=['finger'], points=[point]))
 
-    def wait_for_trajectory(position):
-        """
-        Send a trajectory until its drivers hear it; return the positions of all they heard.
+    def send_until(send, value, list_found):
+        """Send a value steadily until it is passed on: a loaded machine may stand still."""
+        timer = peer.node.create_timer(harness.AGAIN, lambda: send(value))
+        peer.spin_until(lambda: value in list_found(), f'{value}')
+        peer.node.destroy_timer(timer)
 
-        It is sent steadily, because after a stall of a loaded machine the bridge refuses single
-        ones of a writer that it does not know yet.
-        """
-        plan(position)
-        timer = peer.node.create_timer(harness.AGAIN, lambda: plan(position))
-        peer.spin_until(lambda: moved, 'a trajectory')
-        timer.cancel()
-        return {point.positions[0] for each in moved for point in each.points}
+    def list_velocities():
+        return [-0.25 * each.velocity[0] for each in heard if len(each.velocity)]
 
-    def times():
-        """Return when each command was sent that an actuator was sent [s]."""
-        return [sent[each.stamp] for each in heard if each.stamp in sent]
+    def list_positions():
+        return [point.positions[0] for each in moved for point in each.points]
 
-    def wait_until(at):
-        peer.spin_until(lambda: time.monotonic() > at, 'time')
-
-    peer.node.create_timer(0.02, act)
     peer.spin_until(planner.get_subscription_count, 'a reader of trajectories')
     peer.spin_until(lambda: peer.node.count_publishers('actuator_trajectory'), 'the other side')
-    peer.spin_until(lambda: len(times()) > 50, 'traffic')
-    assert wait_for_trajectory(1.0) == {1.0}
-    # It stops between two commands: one that it was publishing would arrive when it goes on.
-    goes[0] = False
-    peer.exchange(controller, reference.Message(('lift',), velocity=(1.0,), stamp=(1, 2)), heard)
+    send_until(plan, 1.0, list_positions)
+    send_until(act, 1.0, list_velocities)
     process.send_signal(signal.SIGSTOP)
     process.wait(lambda: ') T ' in Path(f'/proc/{process.pid}/stat').read_text(), 'the stop')
-    stopped = time.monotonic()
     try:
         peer.executor.spin_once(timeout_sec=0.0)
-        del heard[:], moved[:]
-        goes[0] = True
+        for _ in range(5):
+            act(2.0)
         plan(2.0)
-        wait_until(stopped + pause - quiet)
-        goes[0] = False
-        wait_until(stopped + pause)
+        resumed = time.monotonic() + 2.2
+        peer.spin_until(lambda: time.monotonic() > resumed, 'time')
+        del heard[:], moved[:]
     finally:
-        resumed = time.monotonic()
         process.send_signal(signal.SIGCONT)
-    if quiet:
-        diagnostics.said('commands of joint_commands', 'stalled', level=b'\x01')
-        assert 'joint_commands: the node was stalled for ' in process.output
-        peer.spin_until(lambda: heard, 'the end of the velocity')
-        (end,) = heard
-        assert (end.names, end.velocity.tolist()) == (('winch',), [0.0])
-    # Live ones are accepted, and come after all that reliable DDS sends again.
-    goes[0], again = True, time.monotonic()
-    peer.spin_until(lambda: sum(at > again for at in times()) > 20, 'new commands')
-    assert wait_for_trajectory(3.0) == {3.0}
-    diagnostics.said('joint_trajectory')
-    peer.spin_until(
-        lambda: 'rejected stalled' in diagnostics.values('joint_trajectory'), 'the refusal'
-    )
-    # What is older than command_timeout is not sent; an age counts from the quickest way before.
-    assert min(times()) > (again if quiet else resumed - 0.5 - 0.1)
+    for topic in ('joint_commands', 'joint_trajectory'):
+        peer.spin_until(
+            lambda topic=topic: 'rejected stalled' in diagnostics.values(topic), 'the refusal'
+        )
+    assert 'joint_commands: the node stood still for ' in process.output
+    assert {*list_velocities()} <= {0.0}
+    send_until(act, 3.0, list_velocities)
+    send_until(plan, 3.0, list_positions)
+    assert 2.0 not in list_velocities() + list_positions()

@@ -289,7 +289,7 @@ def test_a_live_offset_in_degrees_is_a_warning(peer, make_bridge, log):
     limit = 'revolute lower="-3" upper="3" velocity="2" effort="1"'
     text = urdf({'j': limit}, transmission('t', 'Simple', {'j': ratio(10)}, {'m': ''}))
     name = 'transmissions.t.joints.j.offset'
-    words = "the offset of joint 'j' is probably in degrees"
+    words = "the offset of joint 'j' is probably in another unit"
     make_bridge({'robot_description': text, name: 80.0})
     peer.start()
     assert log('WARN', words, '80 rad') == 1

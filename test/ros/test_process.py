@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 import importlib.metadata
 import os
 import signal
-import threading
 
 import pytest
 
@@ -18,9 +16,6 @@ from transmission_bridge.resources import resource
 from transmission_bridge.ros.process import (
     available_executors,
     free_read_messages,
-    SIGNALS,
-    stop_signals,
-    StopRequest,
 )
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -31,7 +26,7 @@ URDF = resource('urdf', 'one_joint.urdf')
 PRELUDE = """
 import sys
 from transmission_bridge.errors import DescriptionError
-from transmission_bridge.ros.process import run, spin_node, StopRequest
+from transmission_bridge.ros.process import run, spin_node
 
 def make():
     from rclpy.node import Node
@@ -176,7 +171,7 @@ def test_events_executor_that_falls_behind_is_relieved(start):
     """While messages come too fast the other executor works, and the first again afterwards."""
     child = start('-c', PRELUDE + OVERLOAD + MAIN, 'auto')
     child.wait_for('called by EventsExecutor')
-    child.wait_for('called by AttentiveExecutor')
+    child.wait_for('called by SingleThreadedExecutor')
     child.say('end')
     child.wait_for('called by EventsExecutor', times=2)
     child.ends_well(signal.SIGINT)
@@ -426,187 +421,3 @@ def test_without_rclpy_the_reader_learns_what_to_install(start):
     assert child.ended() == 1
     assert 'pip install' in child.output
     assert 'Traceback' not in child.output
-
-
-# -- the executor that attends to messages: it does all else that the one of rclpy does ----------
-
-ATTENTIVE = """
-import threading
-from types import SimpleNamespace
-
-import rclpy
-from std_msgs.msg import String
-from std_srvs.srv import Trigger
-from transmission_bridge.ros import process
-
-rclpy.init()
-node = rclpy.create_node('child')
-executor = process.make_attentive_executor()
-executor.add_node(node)
-
-def publisher_to(topic, callback):
-    node.create_subscription(String, topic, callback, 1000)
-    publisher = node.create_publisher(String, topic, 1000)
-    while not publisher.get_subscription_count():
-        executor.spin_once(0.01)
-    return publisher
-
-# Spinning until a service has answered ends with the answer, whatever came before.
-node.create_service(Trigger, 'ask', lambda request, response: response)
-client = node.create_client(Trigger, 'ask')
-calls = []
-publisher = publisher_to('topic', lambda message: calls.append('message'))
-assert client.wait_for_service(20.0)
-
-def hear_three():
-    calls.clear()
-    for _ in range(3):
-        publisher.publish(String())
-    while len(calls) < 3:
-        executor.spin_once()
-
-hear_three()
-future = client.call_async(Trigger.Request())
-executor.spin_until_future_complete(future, timeout_sec=20.0)
-assert future.done()
-
-# Without a limit a wait ends with a callback, also just after the last of many messages.
-hear_three()
-timer = node.create_timer(0.2, lambda: calls.append('timer'))
-executor.spin_once()
-assert calls[3:] == ['timer'], calls
-node.destroy_timer(timer)
-
-# A task that another one makes runs without anything else happening, from another thread.
-done, rounds = threading.Event(), []
-
-def work():
-    for _ in range(100):
-        executor.create_task(lambda: executor.create_task(step))
-        done.wait()
-        done.clear()
-
-def step():
-    rounds.append(True)
-    done.set()
-
-threading.Thread(target=work, daemon=True).start()
-while len(rounds) < 100:
-    executor.spin_once()
-
-# Other entities are served even if slow and quick messages are always ready.
-clock, heard, seen = [process.time.monotonic()], [0, 0], []
-process.time = SimpleNamespace(monotonic=lambda: clock[0])
-
-def slow(message):
-    heard[0] += 1
-    clock[0] += 0.025
-
-def quick(message):
-    heard[1] += 1
-
-publishers = [publisher_to('slow', slow), publisher_to('quick', quick)]
-guard = node.create_guard_condition(lambda: seen.append(True))
-for _ in range(200):
-    for publisher in publishers:
-        publisher.publish(String())
-while min(heard) < 20:
-    executor.spin_once()
-guard.trigger()
-before = heard[0]
-while not seen:
-    executor.spin_once()
-    assert heard[0] - before < 10, heard
-executor.shutdown()
-node.destroy_node()
-rclpy.shutdown()
-print('done')
-"""
-
-
-@pytest.mark.versions
-def test_attentive_executor(start):
-    """It does what rclpy's does, and keeps nothing waiting; whatever hangs is ended."""
-    child = start('-c', ATTENTIVE)
-    assert child.ended() == 0, child.output
-    assert 'done' in child.output
-
-
-# -- signals as a request to stop -----------------------------------------------------------------
-
-
-@pytest.fixture
-def handlers():
-    """Give the tests' own process its handlers back."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-def test_request_is_made_once():
-    """However often it is asked, a listener hears of it once, and not after its block."""
-    stop, heard = StopRequest(), []
-    with stop.notify_in_block(lambda: heard.append('late')):
-        pass
-    assert not stop()
-    with stop.notify_in_block(lambda: heard.append(True)):
-        stop.request_stop()
-        stop.request_stop()
-    assert stop()
-    assert heard == [True]
-
-
-@pytest.mark.parametrize('number', SIGNALS)
-@pytest.mark.parametrize('other', [signal.SIGUSR1, signal.SIGHUP])
-def test_signal_reaches_a_listener_while_the_main_thread_waits(handlers, number, other):
-    """By a thread of its own; one with another handler, or an ignored SIGHUP, is no request."""
-    seen = []
-    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(True))
-    if other == signal.SIGHUP:
-        # Ignored SIGINT counts: it is how nodes are stopped.
-        for each in SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
-    if number == other:
-        number = signal.SIGINT
-    heard = threading.Event()
-    try:
-        with stop_signals() as stop, stop.notify_in_block(heard.set):
-            os.kill(os.getpid(), other)
-            assert not stop()
-            os.kill(os.getpid(), number)
-            assert heard.wait(30.0)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert stop()
-    assert seen == [True] * (other == signal.SIGUSR1)
-
-
-def test_everything_comes_back_without_a_signal(handlers):
-    """Blocks that saw none leave handlers, descriptors and threads as they were; else nothing."""
-
-    def count():
-        return len(os.listdir('/proc/self/fd')), threading.active_count()
-
-    mine = {number: (lambda *_: None) for number in SIGNALS}
-    for number, handler in mine.items():
-        signal.signal(number, handler)
-    before = count()
-    for _ in range(5):
-        with stop_signals():
-            assert all(signal.getsignal(number) is not mine[number] for number in SIGNALS)
-    assert {number: signal.getsignal(number) for number in SIGNALS} == mine
-    assert signal.set_wakeup_fd(-1) == -1
-    assert count() == before
-    # After the block of a process that is to end, nothing can interrupt the rest.
-    with stop_signals() as stop:
-        stop.request_stop()
-    assert {signal.getsignal(number) for number in SIGNALS} == {signal.SIG_IGN}
-
-
-def test_other_threads_are_refused():
-    """Outside the main thread it fails at once."""
-    with ThreadPoolExecutor() as pool:
-        future = pool.submit(stop_signals().__enter__)
-        with pytest.raises(ValueError, match='signals can be handled in the main thread only'):
-            future.result(30.0)

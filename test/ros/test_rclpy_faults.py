@@ -50,8 +50,6 @@ importlib.machinery.SourceFileLoader.get_code = renamed
 #: Private names of rclpy; the bridge works without each of them.
 NAMES = (
     '_parameter_overrides',
-    '_guard',
-    '_wait_for_ready_callbacks',
     'send_response',
     'EventsExecutor',
 )
@@ -123,7 +121,7 @@ def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
     process.wait_for('an invalid request can end the node')
     client = peer.node.create_client(SetParameters, 'transmission_bridge/set_parameters')
     peer.spin_until(client.service_is_ready, 'the service')
-    unknown = Parameter(name='publish', value=ParameterValue(type=99))
+    unknown = Parameter(name='publish_rate', value=ParameterValue(type=99))
     client.call_async(SetParameters.Request(parameters=[unknown]))
     peer.spin_until(lambda: process.exit_code is not None, 'the end of the bridge')
     assert process.ended() == 1
@@ -227,31 +225,6 @@ except Exception:
 def test_faults(harness, script, found):
     """Plain rclpy has this fault."""
     assert output_of(PLAIN + script).splitlines()[0] == found
-
-
-# -- Information on samples ----------------------------------------------------------------------
-
-
-INFO = {'source_timestamp': 3_500_000_000, 'publisher_gid': {'data': b'gid'}}
-
-
-@pytest.mark.parametrize(
-    ('info', 'origin'),
-    [
-        (INFO, (b'gid', 3.5)),
-        ({**INFO, 'publisher_gid': None}, (None, 3.5)),
-        ({'source_timestamp': 3_500_000_000}, (None, 3.5)),
-        ({**INFO, 'source_timestamp': 0}, (None, 0.0)),
-        *((each, (None, 0.0)) for each in ({**INFO, 'publisher_gid': b'gid'}, {}, None, object())),
-    ],
-)
-def test_origin_of_a_sample(info, origin):
-    """Writer and source time are unknown where rclpy does not give them, in whatever form."""
-    from transmission_bridge.ros.process import read_origin, unpack_sample
-
-    assert read_origin(info) == origin
-    assert unpack_sample(b'data', info) == (b'data', info)
-    assert unpack_sample((b'data', info), None) == (b'data', info)
 
 
 #: Attributes of others, imports and questions whose names are for rclpy alone.

@@ -93,7 +93,8 @@ def test_refusals(peer, make_bridge, reference, harness, robot, monkeypatch, log
     def put_bug(*args, **kwargs):
         raise ZeroDivisionError('put there')
 
-    make_bridge({'robot_description': reference.URDF, 'zero_max_age': 0.2})
+    make_bridge({'robot_description': reference.URDF})
+    monkeypatch.setattr('transmission_bridge.ros.store_service.MAX_AGE', 0.2)
     for step, words in (
         ('', 'not active'),
         ('configure', 'not active'),
@@ -225,7 +226,7 @@ def test_numbers_are_set_at_rest(peer, active_bridge, harness, reference, robot)
 @pytest.fixture
 def path(tmp_path):
     """Return the path of a file that is not there yet."""
-    return tmp_path / 'tuned.yaml'
+    return tmp_path / 'tuned.json'
 
 
 @pytest.fixture
@@ -264,13 +265,13 @@ def test_numbers_survive_a_restart(restart, harness, reference, path):
     assert peer.parameters(numbers) == {**numbers, ROLL: 0.75}
     assert robot.feed()['lift'] == lift == pytest.approx(0.5, abs=1e-12)
     result = robot.store(harness, **{ROLL: 1.0})
-    assert f'at the next start the parameter file overrides it for {ROLL!r}' in result.reason
+    assert f'at the next start the parameter file overrides {ROLL!r}' in result.reason
     process.ends_well()
 
     changed = reference.URDF.replace('<offset>-0.2</offset>', '<offset>0.625</offset>')
     process, peer, robot = restart(urdf=changed, **{RATIO: -4.0})
-    process.wait_for(f"the numbers of 'hoist' are rejected: '{RATIO}' is 4.0")
-    process.wait_for('0.25 replaced -0.2, but the URDF now has 0.625')
+    process.wait_for(f"the numbers of 'hoist' are rejected: {RATIO} is 4.0")
+    process.wait_for(f'they replaced {PITCH} = -0.2, but the URDF now has 0.625')
     assert peer.parameters(numbers) == {RATIO: -4.0, LIFT: 0.3, ROLL: 0.1, PITCH: 0.625}
     harness.Diagnostics(peer).said('life cycle', 'but the URDF now has 0.625', level=b'\x02')
     # The parameter file would override the ratio at the next start, and reject the file.
@@ -278,8 +279,8 @@ def test_numbers_survive_a_restart(restart, harness, reference, path):
     assert peer.set_parameters(reverse).successful
     answer, result = robot.zero(), robot.store(harness, **{RATIO: -6.0})
     assert (answer.success, result.successful) == (False, False)
-    assert f'tuned_file cannot keep the numbers, which depend on {RATIO}' in answer.message
-    assert f'depend on {RATIO}: -6.0, but -4.0 in the parameter file' in result.reason
+    assert f'tuned_file cannot keep the numbers: {RATIO} is 4.0' in answer.message
+    assert f'{RATIO} is -6.0, but -4.0 in the parameter file' in result.reason
     assert path.read_bytes() == before
     assert peer.parameters([RATIO, LIFT]) == {RATIO: 4.0, LIFT: 0.3}
     process.ends_well()
@@ -290,7 +291,7 @@ def test_file_that_cannot_be_used(
 ):
     """Unreadable, the robot stands still with a sentence; unwritable, services are refused."""
     path.write_text('no: such')
-    missing = path.parent / 'none' / 'tuned.yaml'
+    missing = path.parent / 'none' / 'tuned.json'
     for number, each in enumerate((path, missing), 1):
         values = {'robot_description': reference.URDF, 'tuned_file': str(each)}
         make_bridge(values, namespace=f'other{number}')
@@ -299,11 +300,16 @@ def test_file_that_cannot_be_used(
     assert log('Traceback') == 0
     path.unlink()
     active_bridge({'tuned_file': str(path)})
+    # It belongs to this node, before a number is in it.
+    make_bridge({'robot_description': reference.URDF, 'tuned_file': str(path)}, namespace='second')
+    assert not peer.change_state('configure', 'second/transmission_bridge')
+    assert log('configure failed', 'a file belongs to one node') == 1
     before = peer.parameters([LIFT, ROLL])
+    path.unlink()
     path.mkdir()
     robot.feed()
     answer, result = robot.zero(), robot.store(harness, **{LIFT: 1.0})
     assert (answer.success, result.successful) == (False, False)
-    assert 'cannot be written' in answer.message
-    assert 'cannot be written' in result.reason
+    assert 'cannot be used' in answer.message
+    assert 'cannot be used' in result.reason
     assert peer.parameters([LIFT, ROLL]) == before

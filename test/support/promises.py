@@ -42,10 +42,10 @@ class Part(No):
 class Promises:
     """The messages that drivers received, and the messages that they have to receive next."""
 
-    def __init__(self, facts, mechanics, options, orders, counts):
+    def __init__(self, facts, mechanics, options, orders, counts, divides):
         self.facts, self.mechanics, self.options = facts, mechanics, options
         self.orders, self.counts, self.unsent = orders, counts, {}
-        self.divides = options.rejects == 'transmission'
+        self.divides = divides
         self.jumped, self.rejected = Counter(), Counter()
         self.rejects, self.group = options.limits == 'reject', mechanics.group_of.__getitem__
         self.joints, self.motors = mechanics.joints, mechanics.motors
@@ -247,7 +247,7 @@ class Promises:
 
     def partner(self, group, joint, row, is_way=False):
         """Return what a joint that a command leaves out goes on doing (2, 3)."""
-        if row % 2 if is_way else row and self.options.partial_commands == 'zero':
+        if is_way and row % 2:
             return 0.0
         is_under_way = any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
         found = None if is_under_way else self.held[joint].get(row)
@@ -321,9 +321,6 @@ class Promises:
         # Of several that are rejected, the first in the order of the robot is the first.
         groups = [each for each in self.facts.groups if not command.keys().isdisjoint(each.joints)]
         own, told, lost = {}, {}, []
-        modes = [{*command[joint]} for joint in command]
-        if self.options.mixed_commands == 'reject' and any(mode != modes[0] for mode in modes):
-            raise No('3')
         for joint, values in command.items():
             own[joint] = {row: clamp(self.joints[joint][row], values[row]) for row in values}
             if self.rejects and own[joint] != values:

@@ -37,8 +37,9 @@ class StatePath:
     :ivar plan: What follows from robot and options.
     """
 
-    def __init__(self, robot, options=RECORDED, *, stamp_hold=0.0):
-        self._options, self.plan = options, StatePlan(robot, options)
+    def __init__(self, robot, options=RECORDED, *, stamp_hold=0.0, resolves_turns=True):
+        self._options = options
+        self.plan = StatePlan(robot, options, resolves_turns=resolves_turns)
         self.states = States(self.plan, options, stamp_hold=stamp_hold)
 
     def replace_robot(self, robot):
@@ -68,7 +69,7 @@ class StatePath:
         return self.states.compute_joint_motion(self.plan, now)
 
 
-def state_path(robot, *, stamp_hold=0.0, timeout=0.0, **options):
+def state_path(robot, *, stamp_hold=0.0, timeout=0.0, resolves_turns=True, **options):
     """
     Return a state path.
 
@@ -78,4 +79,5 @@ def state_path(robot, *, stamp_hold=0.0, timeout=0.0, **options):
     for name in ('actuator_names', 'wrap_period'):
         if isinstance(entries := options.get(name), dict):
             options[name] = tuple(f'{key}={value}' for key, value in entries.items())
-    return StatePath(robot, BridgeOptions(state_timeout=timeout, **options), stamp_hold=stamp_hold)
+    given = BridgeOptions(state_timeout=timeout, **options)
+    return StatePath(robot, given, stamp_hold=stamp_hold, resolves_turns=resolves_turns)

@@ -20,13 +20,8 @@ pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)
 from transmission_bridge.transmissions import registry
 from transmission_bridge.transmissions.screw import ScrewTransmission
 
-#: A matrix, an alias, and numbers that are fixed.
-ROBOT = of_snippet(
-    ''.join(DOCUMENTED[name] for name in ('lift', 'neck', 'wrist', 'left_ankle')).replace(
-        'transmission_interface/DifferentialTransmission', 'their/Gear'
-    )
-)
-ALIAS = ('--alias', 'their/Gear=transmission_interface/DifferentialTransmission')
+#: A matrix, and numbers that are fixed.
+ROBOT = of_snippet(''.join(DOCUMENTED[name] for name in ('lift', 'neck', 'wrist', 'left_ankle')))
 NUMBERS = '/**: {ros__parameters: {transmissions.wrist.joints.wrist_roll.offset: 0.25}}'
 
 
@@ -50,10 +45,10 @@ def folder(run, linkages, tmp_path_factory):
     ):
         assert before in leg
         leg = leg.replace(before, after)
-    for name, text, options in (('leg', leg, ()), ('robot', ROBOT, ALIAS)):
+    for name, text in (('leg', leg), ('robot', ROBOT)):
         (made / f'{name}.urdf').write_text(text, encoding='utf-8')
         paths = (made / f'{name}.urdf', '--output', made / f'{name}_map')
-        result = run('compile', *paths, '--name', f'{name}_map', *options)
+        result = run('compile', *paths, '--name', f'{name}_map')
         assert result.code == 0, result.err
     return made
 
@@ -66,7 +61,6 @@ def differences(run, folder):
         text = (folder / f'{name}.urdf').read_text(encoding='utf-8')
         assert before in text
         (folder / 'changed.urdf').write_text(text.replace(before, after, 1), encoding='utf-8')
-        options = options or ALIAS * (name == 'robot')
         paths = (folder / f'{name}_map', folder / 'changed.urdf')
         result = run('compile', '--check', *paths, *options)
         *lines, last = result.out.splitlines()
@@ -123,13 +117,12 @@ def test_no_other_entry_is_reported(differences):
 
 
 def test_numbers_and_types_of_the_options_are_compared(differences, folder):
-    """The parameter file and the aliases of the compilation are those of the check."""
-    lines = differences('robot', options=(*ALIAS, '--params-file', folder / 'numbers.yaml'))
+    """The parameter file and the types of the compilation are those of the check."""
+    lines = differences('robot', options=('--params-file', folder / 'numbers.yaml'))
     assert lines == ['transmissions.wrist.joints.wrist_roll.offset: compiled 0.0, robot 0.25']
-    other = ALIAS[1].replace('Differential', 'FourBarLinkage')
-    names = [each.partition(':')[0] for each in differences('robot', options=('--alias', other))]
-    assert names == ['transmissions.neck.type', 'transmissions.neck.provider']
-    lines = differences('robot', options=(*ALIAS, '--transmission', 'lift'))
+    lines = differences('robot', '/DifferentialTransmission', '/FourBarLinkageTransmission')
+    assert lines[0].partition(':')[0] == 'transmissions.neck.type'
+    lines = differences('robot', options=('--transmission', 'lift'))
     assert 'joints: compiled ["lift_joint", ' in lines[1]
 
 

@@ -92,16 +92,9 @@ def test_the_plugin_is_written_only_on_request(compile_robot):
         assert file in ('README.md', 'fingerprint.json') or 'SPDX-License-Identifier' in text
 
 
-def test_each_type_that_ros2_control_lacks_has_a_class(compile_robot, tmp_path):
-    """Its name is the type in the description, escaped, also that of another package's alias."""
+def test_each_type_that_ros2_control_lacks_has_a_class(compile_robot):
+    """Its name is the type in the description."""
     assert read_classes(compile_robot(ROBOT)) == [ANKLE, LIFT]
-    aliases = tmp_path / 'alias.yaml'
-    entry = f"plugin_aliases: ['their&<lift>/Screw={LIFT}']"
-    aliases.write_text(f'/**: {{ros__parameters: {{{entry}}}}}')
-    text = ROBOT.replace(f'<plugin>{LIFT}', '<plugin>their&amp;&lt;lift&gt;/Screw')
-    folder = compile_robot(text, '--params-file', aliases, folder='other')
-    assert read_classes(folder) == [ANKLE, 'their&<lift>/Screw']
-    assert '"lift", "their&<lift>/Screw"' in read_rows(folder)[2]
 
 
 def test_the_loader_knows_the_element_of_each_transmission(compile_robot):

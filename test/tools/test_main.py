@@ -67,10 +67,9 @@ def test_the_help_of_a_command_shows_an_example(run, name):
     ['calibrate', 'card', 'check', 'convert', 'export', 'map', 'plot', 'tune'],
 )
 def test_the_same_thing_is_given_in_the_same_way(command):
-    """The description comes first, aliases and parameters of its bridge by the same options."""
+    """The description comes first, the parameters of its bridge by the same option."""
     actions = {each.dest: each for each in _options(command)}
     assert next(each.dest for each in actions.values() if not each.option_strings) == 'file'
-    assert actions['alias'].option_strings == ['--alias']
     assert actions['params_file'].option_strings == ['--params-file']
     assert ('force' in actions) == ('output' in actions)
 
@@ -117,8 +116,6 @@ WRONG = [
     ('map arm.urdf --interfcae a', "unknown option '--interfcae' (closest: '--interface') (see"),
     ('check missing.urdf', 'transmission_bridge: cannot read '),
     ('check nul\0byte', 'transmission_bridge: cannot read '),
-    *((f'check r.urdf --alias {pair}', '--alias') for pair in ('a', '=b')),
-    ('check r.urdf --alias a=b --alias a=c', '--alias'),
     ('map a --to motor --interface position b=1', '--help'),
     (f'map r.urdf {MAP} position m1', 'expected actuator=value'),
     *((f'map r.urdf {MAP} position m1={number}', f"found '{number}'")

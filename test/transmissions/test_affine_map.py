@@ -132,12 +132,3 @@ def test_batches_need_no_memory_of_their_size():
     x = np.zeros((200_000, 12))
     # The output is new.
     assert x.nbytes < peak_of(chain(12), x) < 1.1 * x.nbytes
-
-
-def test_a_cycle_with_a_workspace_needs_no_memory():
-    """With a workspace, one sample is mapped without allocating anything of its size."""
-    affine, x, out = chain(500), np.zeros(500), np.empty(500)
-    workspace = Workspace(affine)
-    workspace.map_into(x, out)
-    assert peak_of(workspace.map_into, x, out) < x.nbytes // 2
-    assert peak_of(affine, x) > x.nbytes

@@ -8,7 +8,7 @@ import math
 from hypothesis import assume, example, given, strategies as st
 import numpy as np
 import pytest
-from zoo.mechanisms import guided, hinged
+from zoo.mechanisms import guided
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport
@@ -49,26 +49,6 @@ def test_the_domain_ends_where_the_linkage_does(crank, rod, offset, angle):
     assert (rising > 0.0).all() or (rising < 0.0).all()
     slope = np.abs(t.joint_to_actuator('velocity', np.ones_like(q), at=q))
     assert (np.abs(back - q) <= 1e-13 * (crank + rod) / slope * (1.0 + 1.0 / crank)).all()
-
-
-@pytest.mark.parametrize(
-    't', [guided(0.04, 0.12, 0.0, 1.0), hinged(0.3, 0.9, 0.0, -1.0), guided(0.1, 0.05, 0.0, 0.2)]
-)
-def test_at_a_dead_centre(t):
-    """There the positions are known both ways; the joint's velocity and the slider's force not."""
-    for end in (t.domain.lower, t.domain.upper):
-        q = np.array(end)
-        a = t.joint_to_actuator('position', q)
-        if np.isnan(a).any():
-            continue  # the rod is perpendicular to the guide: the ratio is infinite
-        slope = t.joint_to_actuator('velocity', [1.0], at=q)
-        if abs(slope[0]) > 1e-9 or np.isnan(slope[0]):
-            continue
-        report = MapReport()
-        assert np.abs(t.actuator_to_joint('position', a) - q) <= 1e-7
-        assert np.isnan(t.joint_to_actuator('effort', [1.0], at=q, report=report)).all()
-        assert np.isnan(t.actuator_to_joint('velocity', [1.0], at=a, report=report)).all()
-        assert report.counts == {('', 'singular'): 2}
 
 
 def test_limits_narrow_the_domain():

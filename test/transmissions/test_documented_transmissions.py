@@ -13,10 +13,8 @@ from zoo.elements import of_snippet
 
 from transmission_bridge import conformance
 from transmission_bridge.description import load_description
-from transmission_bridge.transmissions import Registry, RobotTransmissions
-from transmission_bridge.transmissions.differential import DifferentialTransmission
+from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
-from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 
 DOCUMENT = DOCUMENTS['transmissions.md']
 
@@ -45,23 +43,6 @@ def test_a_snippet_loads_and_conforms(name, campaign):
     count = 300 if isinstance(transmission, LinkageTransmission) else 1000 * campaign
     assert base_checks.failures(transmission, count=count) == {}
     assert len(conformance.subject_of(transmission, count=count).x) >= 0.99 * count
-
-
-def test_every_type_has_equation_drawing_parameters_and_an_example(built_in_types):
-    """Each installed type has an equation, a drawing, a table of parameters and an example."""
-    sections = re.split(r'^## ', DOCUMENT.text, flags=re.MULTILINE)
-    for name in built_in_types:
-        (text,) = [each for each in sections if f'<plugin>{name}</plugin>' in each]
-        assert re.search(r'!\[[^]]+\]\(transmissions/', text), name
-        assert re.search(r'`[^`]* = [^`]*`', text), name
-        assert re.search(r'^\| (parameter|parameter of) \|', text, re.M), name
-
-
-def test_the_tables_say_what_needs_casadi(built_in_types):
-    """The types that are compiled are marked in the table, and no others."""
-    load = Registry().load
-    expected = {name for name in built_in_types if issubclass(load(name), MechanismTransmission)}
-    assert set(re.findall(r'^\| \[`(.*?)`\].*\| varies\* \|', DOCUMENT.text, re.M)) == expected
 
 
 @pytest.mark.parametrize('heading', ['Simple', 'Differential', 'Four-bar linkage'])
@@ -97,29 +78,6 @@ def test_the_equations_of_the_document(heading):
                 for interface in interfaces.split(', '):
                     mapped = transmission.map(direction, interface, given)
                     assert mapped[index] == pytest.approx(said, rel=1e-12, abs=1e-12), right
-
-
-#: What is found: actuator reductions, the first joint's reduction, the order of the actuators,
-#: and the joint positions that are shown for 0.3 and -0.2.
-MISTAKES = {
-    'the joints are swapped': ((50.0, -50.0), 1.0, [0, 1], [-0.2, 0.3]),
-    'the joints are swapped, and both turn the wrong way': ((-50.0, 50.0), 1.0, [0, 1], [0.2, -0.3]),  # noqa: E501
-    'both joints turn the wrong way': ((-50.0, -50.0), 1.0, [0, 1], [-0.3, 0.2]),
-    'joint 2 turns the wrong way': ((50.0, 50.0), 1.0, [1, 0], [0.3, 0.2]),
-    'joint 1 turns the wrong way': ((50.0, 50.0), -1.0, [0, 1], [-0.3, -0.2]),
-}  # fmt: skip
-
-
-def test_what_mends_a_differential():
-    """Each row of the table does to the joints what it says."""
-    rows = re.findall(r'^\| ((?:the|both|joint) .*?) \|', DOCUMENT.section('Differential'), re.M)
-    assert rows == list(MISTAKES)
-    right = DifferentialTransmission((50.0, 50.0), (1.0, 1.0))
-    actuators = right.joint_to_actuator('position', [0.3, -0.2])
-    for actuator_reduction, joint_reduction, order, expected in MISTAKES.values():
-        wrong = DifferentialTransmission(actuator_reduction, (joint_reduction, 1.0))
-        seen = wrong.actuator_to_joint('position', actuators[order])
-        assert seen == pytest.approx(expected)
 
 
 def positions(robot):

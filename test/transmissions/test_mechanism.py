@@ -232,14 +232,6 @@ def test_arrays_of_different_batches_are_refused(interface, options, name):
 # -- branches ------------------------------------------------------------------------------------
 
 
-def test_a_range_beside_a_point_where_assemblies_meet_has_one_assembly():
-    """All positions belong to that of the pose."""
-    q, beside = [[1.0, 1.0], [0.5, -1.9]], Root({'lower': 0.1})
-    a = beside.joint_to_actuator('position', q)
-    assert (a[:, 0] > 0.0).all()
-    assert np.abs(beside.actuator_to_joint('position', a) - q).max() <= 1e-14
-
-
 def test_a_singular_line_within_the_domain_splits_it():
     """Beyond it positions belong to another branch, are counted so, and no guess leads there."""
     t, report, a = m.Shear(), MapReport(), np.array([[0.1, 0.2], [0.0, 1.9]])

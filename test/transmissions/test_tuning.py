@@ -101,16 +101,6 @@ def test_a_number_of_the_description_has_its_path():
     assert list_paths([1.0, number]) == {1: ('joints', 'a', 'offset')}
 
 
-@pytest.mark.parametrize('value', [3, 3.0, np.float64(3), np.float32(3), np.int64(3), Fraction(3)])
-def test_any_real_number_is_a_value(t, value):
-    """An integer, a fraction or a number of numpy is taken as the float that it is."""
-    changed = t.with_parameters({'lift.joints.lift.offset': value})
-    (offset,) = changed.transmissions['lift'].joint_offset
-    assert offset == 3.0
-    assert isinstance(offset, float)
-    assert not isinstance(offset, np.floating)
-
-
 OFFSET, RATIO, FLAG = 'roll.offset', 'roll.mechanical_reduction', 'ignore_absolute_encoder'
 
 
@@ -160,17 +150,6 @@ def test_what_is_no_mapping_or_no_transmission_is_refused(t):
     with pytest.raises(UnknownNameError) as caught:
         t.with_parameters({'waist.joints.roll.offset': 0.1})
     assert caught.value.known == ('wrist', 'lift')
-
-
-def test_live_numbers_are_listed(t):
-    """Each number that a type reads is listed with its value, its default and a description."""
-    changed = t.with_parameters({'wrist.joints.roll.offset': 0.1})
-    tunables = {'.'.join(each.path): each for each in changed.tunables['wrist']}
-    members = ('joints.roll', 'joints.pitch', 'actuators.left', 'actuators.right')
-    names = {f'{member}.mechanical_reduction' for member in members}
-    assert set(tunables) == names | {'joints.roll.offset', 'joints.pitch.offset'}
-    roll = tunables['joints.roll.offset']
-    assert (roll.value, roll.default, '[rad or m]' in roll.description) == (0.1, 0.5, True)
 
 
 def test_the_encoder_flag_can_be_set_and_cleared(t):

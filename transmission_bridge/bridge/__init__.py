@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         warn_of_implausible_numbers as warn_of_implausible_numbers,
     )
     from transmission_bridge.bridge.inputs import (
-        check_command_age as check_command_age,
         Stamp as Stamp,
         TopicStatistics as TopicStatistics,
     )
@@ -59,7 +58,7 @@ __all__, __getattr__ = import_lazily(
         'bridge': ['Bridge'],
         'driver_units': ['DriverUnits'],
         'implausible_numbers': ['warn_of_implausible_numbers'],
-        'inputs': ['Stamp', 'TopicStatistics', 'check_command_age'],
+        'inputs': ['Stamp', 'TopicStatistics'],
         'offline': ['OfflineBridge'],
         'outlets': ['DriverNames', 'Outgoing'],
         'plan': ['Plan'],

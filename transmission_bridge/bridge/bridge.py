@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transmission_bridge.bridge.contradictions import MotionWatch
 from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options.options import BridgeOptions
@@ -27,8 +26,8 @@ class Bridge:
     The states and the commands of one robot.
 
     Times ``now`` [s] are of any clock, the same one for all methods. A command that is rejected
-    changes nothing, except that joints rejected alone (``rejects: transmission``) and joints that
-    cannot be mapped end their active velocities and efforts.
+    changes nothing, except that joints rejected alone and joints that cannot be mapped end their
+    active velocities and efforts.
 
     :param send: Receives the messages of one motion; if it raises an error, an end is repeated.
     :param stamp_hold: See :class:`States`.
@@ -44,9 +43,7 @@ class Bridge:
         stamp_hold: float = 0.0,
     ) -> None:
         self.plan = Plan(robot, options)
-        turns = self.plan.states.turns
-        motion = MotionWatch(robot, np.nan if turns is None else turns.periods)
-        self.states = States(self.plan.states, options, motion=motion, stamp_hold=stamp_hold)
+        self.states = States(self.plan.states, options, stamp_hold=stamp_hold)
         self.gate = Gate(self.plan, send)
 
     def reset(self) -> None:

@@ -147,26 +147,6 @@ def count_nanoseconds(stamp: Stamp) -> int:
     return stamp[0] * BILLION + stamp[1]
 
 
-def check_command_age(stamp: Stamp, now: Stamp, limit: float) -> None:
-    """
-    Reject a command if its stamp is too old, or too far ahead of the clock.
-
-    :param stamp: Its stamp; zero: none.
-    :param now: The time by the clock of stamps.
-    :param limit: Seconds; 0: no limit.
-    :raises MessageError: If it is older (``too_old``), or more than 0.5 s ahead
-        (``future_stamp``).
-    """
-    if not limit or stamp == NO_STAMP or now == NO_STAMP:
-        return
-    age = count_nanoseconds(now) - count_nanoseconds(stamp)
-    if age > limit * BILLION:
-        old = f'{age / BILLION:.3f} s old'
-        raise MessageError('too_old', f'header.stamp is {old}, max_command_age is {limit:g} s')
-    if age < -STAMP_TOLERANCE:
-        raise MessageError('future_stamp', f'{describe_lead(-age)}; its age is unknown')
-
-
 def describe_lead(nanoseconds: int) -> str:
     """Return a sentence about a stamp ahead of the clock."""
     found = f"header.stamp is {nanoseconds / BILLION:.3f} s ahead of this node's clock"

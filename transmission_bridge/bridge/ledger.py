@@ -58,8 +58,6 @@ class Ledger:
     :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none. An expired
         velocity is zero. For a joint that executes a trajectory, the command at its end.
     :ivar actuators: Active numbers, shape ``(3, n_actuators)``, NaN: none.
-    :ivar speeds: For ``max_acceleration``: speed of each joint, time until which the limit covers
-        it, and time of its command, shape ``(3, n_joints)``.
     :ivar last_effort: Last effort sent to each actuator, zero if it has ended; for plain arrays.
     :ivar upcoming: Trajectories that were sent and have not started.
     :ivar on_trajectory: Mask of the actuators with a trajectory that started after the last plain
@@ -85,7 +83,6 @@ class Ledger:
         n_joints, n_actuators = self._reached.shape
         self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
         self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
-        self.speeds: Array = np.full((3, n_joints), -np.inf)
         self.last_effort: Array = np.zeros(n_actuators)
         self.upcoming: list[TrajectoryEnd] = []
         self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
@@ -208,8 +205,6 @@ class Ledger:
             self._cancel_upcoming(pattern.joints)
         np.copyto(self.joints, motion.values, where=pattern.joints)
         np.copyto(self.actuators, motion.sent, where=pattern.actuators)
-        if motion.speeds is not None:
-            np.copyto(self.speeds, motion.speeds, where=pattern.joints)
         self._renewed[pattern.given] = now
         # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:

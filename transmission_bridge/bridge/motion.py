@@ -49,7 +49,6 @@ class Pattern:
         # Not by the number of joints, because a robot may have none.
         n_rows = len(ARRAYS) if self.is_trajectory else len(FIELDS)
         self.mask: Mask = np.frombuffer(key, dtype=bool).reshape(n_rows, -1)
-        self.is_mixed = is_mixed(self.mask)
         self.complete: Mask = self.mask.copy()
         self.named: Mask = self.mask.any(axis=0)
         self.moved: Mask = self.named.copy()
@@ -114,7 +113,6 @@ class Motion:
     :param over: Mask of the joints with rates that end after a rejection; ``None``: no end is due.
     :param changes: Count of :class:`CommandCounts` and its key for each change.
     :param shares: Remaining share of the effort of joints.
-    :param speeds: Rows of :attr:`Ledger.speeds` after it; ``None``: not recorded.
     """
 
     route: str
@@ -126,4 +124,3 @@ class Motion:
     over: Mask | None = None
     changes: set[tuple[str, str]] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)
-    speeds: Array | None = None

@@ -17,14 +17,12 @@ from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.states.state_plan import empty_if_unknown, NamePlan, StatePlan
 from transmission_bridge.bridge.states.states import States
-from transmission_bridge.bridge.states.turns import list_wrap_periods, unwrap_positions
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import Direction, JOINT_TO_ACTUATOR
 from transmission_bridge.messages import (
     JointStateEncoder,
     JointStateReader,
     JointStateRecord,
-    Layout,
     UnusualMessageError,
 )
 from transmission_bridge.transmissions import RobotTransmissions
@@ -104,13 +102,9 @@ class OfflineBridge:
         options = options or BridgeOptions()
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
-        periods = list_wrap_periods(robot, options)
-        self._periods = np.array([periods.get(name, np.nan) for name in robot.actuator_names])
-        self._totals = np.full(len(self._periods), np.nan)
-        self._has_turns = bool(periods) and direction != JOINT_TO_ACTUATOR
-        options = replace(options, state_timeout=0.0, wrap_period=())
         # Needed in both directions, because it checks the options.
-        plan = StatePlan(robot, options)
+        plan = StatePlan(robot, options, resolves_turns=False)
+        options = replace(options, state_timeout=0.0)
         self.plan: StatePlan | ReversePlan = plan
         self.states = States(plan, options)
         self._encode_state = partial(self.states.encode_state, plan)
@@ -144,29 +138,12 @@ class OfflineBridge:
                 layout = self._reader.layouts.find_layout(record.names, record.lengths)
             is_given = data.stamp != (0, 0) and is_possible(data.stamp)
             stamp = data.stamp if is_given else divmod(received, 10**9)
-            if self._has_turns and layout.lengths[0]:
-                data = self._count_turns(driver, layout, data)
             self.states.merge_message(self.plan, driver, layout, data, stamp)
             return self._encode_state()
         except MessageError as error:
             self.rejected[source, error.reason] += 1
             self.sentences.setdefault((source, error.reason), str(error))
             return None
-
-    def _count_turns(
-        self, driver: str, layout: Layout, data: JointStateRecord
-    ) -> JointStateRecord:
-        """Return a message with the turns of its positions."""
-        entries = self.plan.find_entries(driver, layout)
-        picks = slice(None) if entries.picks is None else entries.picks
-        positions, given = np.full(len(self._totals), np.nan), data.position.copy()
-        positions[entries.places] = given[picks]
-        with np.errstate(invalid='ignore'):
-            unwrap_positions(positions, self._totals, self._periods)
-        given[picks] = positions[entries.places]
-        return JointStateRecord(
-            data.stamp, data.frame_id, data.names, given, data.velocity, data.effort
-        )
 
     def _find_driver(self, topic: str) -> str:
         return self._drivers.get(topic.strip('/'), topic)

@@ -20,7 +20,6 @@ from transmission_bridge.bridge.outlets import (
 )
 from transmission_bridge.bridge.readers import CommandReader
 from transmission_bridge.bridge.robot_plan import RobotPlan
-from transmission_bridge.bridge.rules.acceleration_rule import Acceleration
 from transmission_bridge.bridge.rules.actuator_rules import ACTUATOR_RULES
 from transmission_bridge.bridge.rules.joint_rules import JOINT_RULES, Outward
 from transmission_bridge.bridge.rules.rule import Rule
@@ -30,7 +29,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Mask
 
 #: The rules in the order of their application; some make none for a pattern.
-RULES = (*JOINT_RULES, Acceleration, *ACTUATOR_RULES)
+RULES = (*JOINT_RULES, *ACTUATOR_RULES)
 
 #: Number of cached patterns; controllers use fewer combinations in practice.
 PATTERNS = 64

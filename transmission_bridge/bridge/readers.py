@@ -163,6 +163,9 @@ def list_command_names(robot: RobotTransmissions) -> CommandNames:
 
 # -- Messages ------------------------------------------------------------------------------------
 
+#: Largest number of waypoints of a trajectory: mapping them takes time.
+MOST_WAYPOINTS = 2000
+
 #: Topics for commands of one interface; other interfaces have topics of their own.
 SINGLE_TOPICS = {f'joint_commands/{interface}': interface for interface in FIELDS}
 
@@ -200,8 +203,8 @@ class CommandReader:
         """
         Return the command of a JointState.
 
-        With ``rejects: transmission`` joints that may not be commanded are left out and counted,
-        unless no other joint is commanded.
+        If joints may be rejected alone (:attr:`RobotPlan.divides`), those that may not be
+        commanded are left out and counted, unless no other joint is commanded.
 
         :param route: Topic of the message.
         :raises MessageError: If a name is unknown (``unknown_joint``) or repeated
@@ -313,18 +316,17 @@ class CommandReader:
         pattern = self._find_pattern(TRAJECTORY, mask.tobytes())
         return Motion(route, pattern, values, EMPTY, trajectory)
 
-    def check_waypoint_count(self, count: int) -> None:
+    @staticmethod
+    def check_waypoint_count(count: int) -> None:
         """
         Reject a trajectory that would take too long to map.
 
         :param count: Number of its waypoints.
         :raises MessageError: If there are too many (``too_many_points``).
         """
-        most = self._plan.options.max_waypoints
-        if count > most:
-            raise MessageError(
-                'too_many_points', f'{counted(count, "waypoint")}, max_waypoints is {most}'
-            )
+        if count > MOST_WAYPOINTS:
+            found = counted(count, 'waypoint')
+            raise MessageError('too_many_points', f'{found}, expected {MOST_WAYPOINTS} at most')
 
     def _make_command(self, values: Array, route: str) -> Motion:
         if 1 in np.isinf(values).tobytes():

@@ -6,29 +6,22 @@
 from __future__ import annotations
 
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
-from transmission_bridge.bridge.zeroing.homing import compute_calibration_offsets
-from transmission_bridge.description import Finding, RobotDescription
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.transmissions import RobotTransmissions
 
 
 def load_transmissions(
     description: RobotDescription, options: BridgeOptions
-) -> tuple[RobotTransmissions, tuple[Finding, ...]]:
+) -> RobotTransmissions:
     """
     Return the maps of a robot with the numbers of its description, before any tuning.
 
-    :returns: The maps, with the offsets of ``calibration_offsets``, and findings about these.
     :raises ParameterError: If an option cannot be used with this robot.
     :raises UnknownNameError: If an option contains a name that this robot does not have.
     """
-    robot = RobotTransmissions(
+    return RobotTransmissions(
         description,
         pass_through=options.pass_through,
         passive_joints=options.passive_joints,
-        aliases=split_pairs('plugin_aliases', options.plugin_aliases),
         actuator_units=split_pairs('actuator_units', options.actuator_units),
     )
-    if not options.calibration_offsets:
-        return robot, ()
-    offsets, findings = compute_calibration_offsets(robot)
-    return robot.with_parameters(offsets), findings

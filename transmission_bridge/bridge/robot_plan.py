@@ -43,7 +43,8 @@ class RobotPlan:
     """
     Names, limits, units and coupled joints of a robot.
 
-    :ivar divides: Whether the joints of a transmission may be rejected alone.
+    :ivar divides: Whether the joints of a transmission may be rejected alone, because a
+        topic-based hardware component sends one message for the whole robot.
     :ivar chooses: Whether one of several interfaces of a joint is chosen.
     :ivar timeouts: Command timeout of each joint [s]; 0: never.
     :ivar joint_speeds: Velocity limits of the joints [rad/s or m/s], infinite: none.
@@ -58,10 +59,7 @@ class RobotPlan:
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self.robot, self.options = robot, options
-        self.divides = options.rejects == 'transmission' or (
-            options.rejects == 'auto'
-            and any(b.takes_joint_states for b in robot.description.blocks)
-        )
+        self.divides = any(block.takes_joint_states for block in robot.description.blocks)
         self.chooses = options.several_interfaces != 'together'
         self.timeouts = list_command_timeouts(robot, options.command_timeout)
         self.units = DriverUnits(robot)

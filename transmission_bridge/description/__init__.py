@@ -13,7 +13,6 @@ from transmission_bridge.description.load import (
     load_description,
 )
 from transmission_bridge.description.specs import (
-    CalibrationSpec,
     ComponentSpec,
     Dialect,
     DynamicsSpec,
@@ -40,7 +39,6 @@ from transmission_bridge.description.specs import (
 __all__ = [
     'REDUCTION_TAGS',
     'TRIGGER_THRESHOLD',
-    'CalibrationSpec',
     'ComponentSpec',
     'Dialect',
     'DynamicsSpec',

@@ -354,14 +354,6 @@ class DynamicsSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationSpec:
-    """``<calibration>``: reference edges, ``None`` if not given."""
-
-    rising: float | None = None
-    falling: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class JointSpec:
     """
     One ``<joint>`` of the robot.
@@ -381,7 +373,6 @@ class JointSpec:
     safety: SafetySpec | None = None
     mimic: MimicSpec | None = None
     dynamics: DynamicsSpec | None = None
-    calibration: CalibrationSpec | None = None
     line: int | None = None
     path: str = ''
 
@@ -520,10 +511,6 @@ _DYNAMICS = (
     Value('damping', read_number, 'Viscous damping [N m s/rad or N s/m].'),
     Value('friction', read_number, 'Static friction [N m or N].'),
 )
-_EDGES = (
-    Value('rising', read_number, 'Position of a rising edge [rad or m].'),
-    Value('falling', read_number, 'Position of a falling edge [rad or m].'),
-)
 _OF_JOINT = (
     ORIGIN,
     AXIS,
@@ -531,7 +518,6 @@ _OF_JOINT = (
     _whole('safety_controller', 'Soft limits.', SafetySpec, _SAFETY, field='safety'),
     _whole('mimic', 'The joint follows another one.', MimicSpec, _MIMIC),
     _whole('dynamics', 'Friction.', DynamicsSpec, _DYNAMICS),
-    _whole('calibration', 'Reference positions.', CalibrationSpec, _EDGES),
 )
 _TYPE = Value(
     'type',
@@ -722,23 +708,7 @@ ROS1_TRANSMISSION = _transmission(
     ),
 )
 
-_PR2_REDUCTION = Value(
-    'mechanicalReduction',
-    read_ratio,
-    'Ratio, actuator over joint, other than zero; here or in the actuator.',
-    place='child',
-    field=MECHANICAL_REDUCTION,
-    unusable='<mechanicalReduction> is not usable',
-)
-PR2_TRANSMISSION = _transmission(
-    meaning='A transmission in the style of the PR2, of one joint and one actuator.',
-    values=(_NAME, Value('type', str, '`SimpleTransmission` only.'), _PR2_REDUCTION),
-    children=(
-        _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
-        _actuator_end(values=_ROS1_END, children=(HARDWARE_INTERFACE,)),
-    ),
-)
-#: The transmissions of each dialect, without the style of the PR2.
+#: The transmissions of each dialect.
 TRANSMISSIONS: dict[Dialect, Row] = {
     'ros2_control': ROS2_TRANSMISSION,
     'ros_control': ROS1_TRANSMISSION,

@@ -1,12 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read a ``<transmission>`` of ROS 2, ROS 1 or the PR2."""
+"""Read a ``<transmission>`` of ROS 2 or ROS 1."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import re
 from typing import Any
 
@@ -17,8 +17,6 @@ from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
     HARDWARE_INTERFACE,
     IGNORE_ABSOLUTE_ENCODER,
-    PR2_TRANSMISSION,
-    REDUCTION_TAGS,
     RejectedTransmission,
     ROS1_TRANSMISSION,
     ROS2_TRANSMISSION,
@@ -26,7 +24,6 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
-from transmission_bridge.errors import counted
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------
 
@@ -235,14 +232,36 @@ def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) 
 _STATE_ONLY = 'JointStateInterface'
 
 
+def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
+    """Read a transmission directly in the robot."""
+    type_name = element.get('type')
+    if type_name is None or element.find_child('type') is not None:
+        draft: Draft = walker.read_element(element, ROS1_TRANSMISSION)
+        return draft
+    message = 'a transmission in the style of the PR2 is not read'
+    found = f"attribute type='{type_name}'"
+    walker.findings.add_error(element, message, expected='<type>, as in ROS 1', found=found)
+    # Its joints, as in <flexJoint> and <gap_joint>, are rejected: to pass them through would be an
+    # invented ratio.
+    names = {
+        f'{side}s': tuple(
+            name
+            for child in element.children
+            if child.tag.lower().endswith(side) and (name := child.get('name'))
+        )
+        for side in ('joint', 'actuator')
+    }
+    values = {'name': element.get('name') or '', 'type': type_name, 'dialect': 'ros_control'}
+    return _make_draft(element, values, refused=True, **names)
+
+
 def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
     """
     Finish a transmission of ROS 1.
 
     ROS 1 skips a joint without an interface. Here messages decide which interfaces are mapped, so
     a missing interface is a warning, and an error in strict mode. A reduction directly in the
-    transmission is not used for an actuator: with a ``<type>`` element the style is not that of
-    the PR2, and the reduction could belong to a joint or an actuator.
+    transmission, as for the PR2, is not used: it could belong to a joint or an actuator.
     """
     findings = walker.findings
     _sort_members(walker, element, values)
@@ -292,87 +311,9 @@ def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
     return bool(present)
 
 
-# -- The style of the PR2, before ROS 1's `<type>` element ---------------------------------------
-#
-# The type is an attribute and the reduction a child of the transmission. The simple transmission
-# has the same equation, so it is read, with its ratio as the actuator's. Every other one is
-# rejected with one error: a ratio is never invented.
-
-
-_SIMPLE = 'transmission_interface/SimpleTransmission'
-_NAMES_OF_SIMPLE = ('SimpleTransmission', 'pr2_mechanism_model/SimpleTransmission', _SIMPLE)
-_REDUCTION = REDUCTION_TAGS['ros_control']
-
-
-def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
-    """Read a transmission directly in the robot, in the style of ROS 1 or the PR2."""
-    type_name = element.get('type')
-    if type_name is None or element.find_child('type') is not None:
-        draft: Draft = walker.read_element(element, ROS1_TRANSMISSION)
-    elif found := _explain_ambiguity(element, type_name):
-        walker.findings.add_error(
-            element,
-            'this transmission in the style of the PR2 is ambiguous',
-            expected='a named SimpleTransmission of one joint, one actuator and one '
-            f'<{_REDUCTION}>, or the style of ROS 1',
-            found=found,
-        )
-        # Its joints are rejected with it: to pass them through would be an invented ratio.
-        lost = {
-            'joints': _list_names(element, 'joint'),
-            'actuators': _list_names(element, 'actuator'),
-        }
-        simple = _SIMPLE if type_name in _NAMES_OF_SIMPLE else type_name
-        values = {'name': element.get('name') or '', 'type': simple, 'dialect': 'ros_control'}
-        draft = _make_draft(element, values, refused=True, **lost)
-    else:
-        draft = walker.read_element(element, PR2_TRANSMISSION)
-    return draft
-
-
-def _finish_pr2(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
-    values |= {'type': _SIMPLE, 'dialect': 'ros_control'}
-    ratio = values.pop(MECHANICAL_REDUCTION, None)
-    if walker.findings.errors > errors:
-        return _make_draft(element, values | {'joints': (), 'actuators': ()}, refused=True)
-    message = "PR2-style transmission: its reduction is used as the actuator's"
-    walker.findings.add_info(element, message)
-    (joint,), (actuator,) = values['joints'], values['actuators']
-    if ratio is not None:
-        given = actuator.given | {MECHANICAL_REDUCTION}
-        actuator = replace(actuator, mechanical_reduction=ratio, given=given)
-    values |= {
-        'joints': (replace(joint, command_interfaces=()),),
-        'actuators': (replace(actuator, command_interfaces=()),),
-        'ignore_absolute_encoder': _ignores_absolute_encoder(element, walker.findings),
-    }
-    return _make_draft(element, values, refused=False)
-
-
-def _list_names(element: Element, ending: str) -> tuple[str, ...]:
-    """Return the names of children such as ``<flexJoint>``, ``<gap_joint>`` or ``<joint>``."""
-    children = (child for child in element.children if child.tag.lower().endswith(ending))
-    return tuple(name for child in children if (name := child.get('name')))
-
-
-def _explain_ambiguity(element: Element, type_name: str) -> str:
-    """Describe why a transmission of the PR2 cannot be read; empty if it can be."""
-    joints, actuators = element.find_all('joint'), element.find_all('actuator')
-    if not element.get('name'):
-        return 'no name'
-    if type_name not in _NAMES_OF_SIMPLE:
-        return f"type '{type_name}'"
-    if len(joints) != 1 or len(actuators) != 1:
-        return f'{counted(len(joints), "joint")} and {counted(len(actuators), "actuator")}'
-    if joints[0].find_all(_REDUCTION):
-        return f'<{_REDUCTION}> inside <joint>'
-    count = len([*element.find_all(_REDUCTION), *actuators[0].find_all(_REDUCTION)])
-    return '' if count == 1 else f'{count} <{_REDUCTION}> elements'
-
-
 _MEMBERS = (
     row
-    for transmission in (ROS2_TRANSMISSION, ROS1_TRANSMISSION, PR2_TRANSMISSION)
+    for transmission in (ROS2_TRANSMISSION, ROS1_TRANSMISSION)
     for row in transmission.children
     if row.spec is TransmissionEnd
 )
@@ -381,5 +322,4 @@ FINISH: dict[Row, Finish] = {
     HARDWARE_INTERFACE: lambda walker, element, values, errors: element.text,
     ROS2_TRANSMISSION: _finish_ros2,
     ROS1_TRANSMISSION: _finish_ros1,
-    PR2_TRANSMISSION: _finish_pr2,
 }

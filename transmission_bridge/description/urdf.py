@@ -139,7 +139,7 @@ FINISH: dict[Row, Finish] = {
 
 
 def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
-    """Report missing and swapped limits, which leave a joint usable."""
+    """Report missing, swapped and unread limits, which leave a joint usable."""
     for joint in joints:
         limits = joint.limits
         if limits is None:
@@ -151,10 +151,14 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
                     found='none',
                 )
             continue
+        limit = findings.find_child_or_self(joint, 'limit')
+        if limit.get('acceleration') is not None:
+            text = 'acceleration is not used: controllers and planners limit accelerations'
+            findings.add_info(limit, text)
         missing = [name for name in ('effort', 'velocity') if getattr(limits, name) is None]
         if missing and joint.is_scalar:
             findings.add_ignored(
-                findings.find_child_or_self(joint, 'limit'),
+                limit,
                 '<limit> is incomplete: a missing limit is infinite',
                 expected=' and '.join(f'attribute {name}' for name in missing),
                 found='none',
@@ -162,7 +166,7 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
         lower, upper = limits.lower, limits.upper
         if lower is not None and upper is not None and lower > upper:
             findings.add_warning(
-                findings.find_child_or_self(joint, 'limit'),
+                limit,
                 'the lower limit is above the upper one',
                 expected='lower at most upper',
                 found=f'{lower} to {upper}',

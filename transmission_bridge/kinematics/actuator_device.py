@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +14,9 @@ from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics.device import JointDevice
-from transmission_bridge.kinematics.joint import JointError, LinkId
+from transmission_bridge.kinematics.joint import LinkId
 from transmission_bridge.kinematics.limits import (
-    box_half_spaces,
     compute_effort_limits,
-    compute_effort_region,
     compute_position_bounds,
     compute_rate_limits,
     DeviceLimits,
@@ -31,8 +28,6 @@ from transmission_bridge.types import Array
 
 #: Tolerance for the positions of passive joints [rad or m].
 CLOSED = 1e-6
-
-LimitKind = Literal['position', 'velocity', 'acceleration', 'effort']
 
 
 class ActuatorDevice:
@@ -311,41 +306,6 @@ class ActuatorDevice:
         :returns: Shape ``(m,)`` [N m or N], infinite if unlimited, NaN if unreachable.
         """
         return compute_effort_limits(self._map, self._limits.effort, self._read_position(a))
-
-    def half_spaces(self, kind: LimitKind, a: npt.ArrayLike | None = None) -> tuple[Array, Array]:
-        """
-        Return the exact actuator limits as half-spaces ``A x <= b``.
-
-        The limits of a coupled transmission are a polytope; the other limits of this class are the
-        smallest box around it.
-
-        :param kind: Quantity of ``x``: actuator ``position``, ``velocity``, ``acceleration`` (from
-            standstill) or ``effort``.
-        :param a: Actuator positions [rad or m], shape ``(m,)``; required if ratios vary, else
-            ignored.
-        :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``; no rows if unlimited.
-        :raises JointError: If ratios vary and ``kind`` is ``position``, or ``a`` is missing or
-            unreachable; also if ``kind`` is not one of the four.
-        """
-        limits, moving = self._limits, self._map
-        if kind not in get_args(LimitKind):
-            raise JointError(self.device.name, f'{kind!r} is not a kind of limit')
-        if not self.is_constant and (kind == 'position' or a is None):
-            raise JointError(
-                self.device.name, f'{kind} limits are not a polytope if ratios depend on position'
-            )
-        at = self._read_position(np.zeros(len(self.actuator_names)) if a is None else a)
-        jacobian = moving.jacobian(at)
-        if not np.isfinite(jacobian).all():
-            raise JointError(self.device.name, 'a transmission does not reach this position')
-        if kind == 'effort':
-            return compute_effort_region(moving, limits.effort, at)
-        if kind == 'position':
-            offset = moving.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
-            return box_half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
-        joints = sorted({joint for each in moving.bindings for joint in each.joints})
-        rates = getattr(limits, kind)[joints]
-        return box_half_spaces(jacobian[joints], -rates, rates)
 
     def __repr__(self) -> str:
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'

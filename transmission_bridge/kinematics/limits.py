@@ -6,7 +6,7 @@ Limits of a device's joints, and the resulting limits of its actuators.
 
 With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positions satisfy
 ``l <= f(a) <= u``, rates ``|J ȧ| <= v``, both a polytope of actuator values. Efforts with
-``|τ_q| <= e`` map to the zonotope ``τ_a = Jᵀ τ_q``. Boxes are tight, half-spaces exact. ``J`` has
+``|τ_q| <= e`` map to the zonotope ``τ_a = Jᵀ τ_q``. Boxes are the smallest around them. ``J`` has
 full rank; limits may be infinite.
 """
 
@@ -24,9 +24,6 @@ from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.transmissions import Binding
 from transmission_bridge.transmissions.robot import image_box, Robot
 from transmission_bridge.types import Array
-
-#: Half-spaces: rows of ``A`` and entries of ``b`` in ``A x <= b``.
-HalfSpaces = tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,43 +140,6 @@ def effort_box(jacobian: Array, effort: Array) -> Array:
     return image_box(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
 
 
-def box_half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
-    """Return ``{a : lower <= J a <= upper}`` as half-spaces ``A a <= b``, for finite bounds."""
-    matrix, bound = np.vstack([jacobian, -jacobian]), np.concatenate([upper, -lower])
-    is_finite = np.isfinite(bound)
-    return matrix[is_finite], bound[is_finite]
-
-
-def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
-    """
-    Return ``{Jᵀ τ : |τ| <= effort}`` as half-spaces ``A τ_a <= b``.
-
-    With as many actuators as joints, the rows are the rows of ``J^-T``. With more, pairs of
-    opposite rows with bound zero also keep ``τ_a`` in the range of ``Jᵀ``. With fewer, each facet
-    is spanned by ``m - 1`` of the joints.
-    """
-    n, m = jacobian.shape
-    if m >= n:
-        inverse: Array = np.linalg.pinv(jacobian.T).astype(np.float64)
-        rows, bound = box_half_spaces(inverse, -effort, effort)
-        kernel = np.linalg.svd(jacobian)[2][n:]
-        return np.vstack([rows, kernel, -kernel]), np.append(bound, np.zeros(2 * len(kernel)))
-    normals: list[Array] = []
-    bounds: list[float] = []
-    for chosen in combinations(range(n), m - 1):
-        _, values, directions = np.linalg.svd(jacobian[list(chosen)].reshape(m - 1, m))
-        if values.size and values[-1] <= 1e-12 * values[0]:
-            continue  # parallel joints span no facet
-        normal = directions[-1]
-        reach = np.abs(jacobian @ normal)
-        reach[reach <= 1e-12 * np.linalg.norm(jacobian, axis=1)] = 0.0
-        bound_of_facet = float(image_box(reach[np.newaxis], np.zeros(n), effort)[1][0])
-        if np.isfinite(bound_of_facet):
-            normals += [normal, -normal]
-            bounds += [bound_of_facet] * 2
-    return np.array(normals).reshape(len(bounds), m), np.array(bounds)
-
-
 def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
     Return the smallest box ``(m,), (m,)`` around the actuator positions within joint bounds.
@@ -218,19 +178,6 @@ def compute_effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
         reach = effort_box(jacobian, limits[joints]) if np.isfinite(jacobian).all() else np.nan
         greatest[actuators] += reach
     return greatest
-
-
-def compute_effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
-    """Return the actuator efforts for joint efforts within limits as ``A τ_a <= b``."""
-    size = len(robot.actuator_names)
-    rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
-    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
-        matrix, bound = effort_half_spaces(jacobian, limits[joints])
-        wide = np.zeros((len(matrix), size))
-        wide[:, actuators] = matrix
-        rows.append(wide)
-        bounds.append(bound)
-    return np.concatenate(rows), np.concatenate(bounds)
 
 
 def _iterate_jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:

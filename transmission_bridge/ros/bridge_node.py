@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 import functools
 from functools import partial
 import traceback
@@ -24,11 +24,9 @@ from transmission_bridge.bridge import (
 )
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    PREFIX,
     split_pairs,
     TunedFile,
     warn_of_lost_names,
-    warn_of_unused_aliases,
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
@@ -55,7 +53,7 @@ from transmission_bridge.ros.parameters import (
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
 from transmission_bridge.ros.store_service import StoreService
-from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -175,15 +173,12 @@ class TransmissionBridge(LifecycleNode):
         if not text:
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
-        aliases = split_pairs('plugin_aliases', options.plugin_aliases)
-        robot, marks = load_transmissions(description_source.read_description(text), options)
+        robot = load_transmissions(description_source.read_description(text), options)
         lost = robot.lost_actuators
         self._log_findings(
             (
                 *robot.findings,
-                *marks,
                 *warn_of_endless_commands(robot.description, options.command_timeout),
-                *warn_of_unused_aliases(robot.description, aliases),
                 *warn_of_lost_names(
                     'actuator_names',
                     split_pairs('actuator_names', options.actuator_names).values(),
@@ -276,15 +271,8 @@ class TransmissionBridge(LifecycleNode):
             session.destroy_session()
 
     def _log_findings(self, findings: Sequence[Finding]) -> None:
-        # Each severity has a line of its own: rclpy allows one severity per line of code.
         for finding in findings:
-            text = clipped(str(finding))
-            if finding.severity == 'error':
-                self.get_logger().error(text)
-            elif finding.severity == 'warning':
-                self.get_logger().warning(text)
-            else:
-                self.get_logger().info(text)
+            log_text(self, finding.severity, str(finding))
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -316,7 +304,7 @@ class TransmissionBridge(LifecycleNode):
         self.tuned_findings = ()
         if options.tuned_file:
             file = TunedFile(options.tuned_file, self.get_fully_qualified_name())
-            values, self.tuned_findings = file.check_numbers(robot, given)
+            values, self.tuned_findings = file.read_tuned_numbers(robot, given)
             self._log_findings(self.tuned_findings)
         return values
 
@@ -336,31 +324,12 @@ class TransmissionBridge(LifecycleNode):
                 raise MessageError('refused', result.reason)
             yield stored
 
-    @contextmanager
-    def _keep_tuned_numbers(self, changes: Mapping[str, float]) -> Iterator[str]:
-        """
-        Write numbers, and what they depend on, to ``tuned_file`` when the block succeeds.
-
-        :returns: What is stored, in a sentence.
-        """
-        path = self._session.options.tuned_file if self._session is not None else ''
-        if not path:
-            yield 'not stored for the next start, because tuned_file is empty'
-            return
-        numbers = self._live.list_numbers_to_keep(changes)
-        with TunedFile(path, self.get_fully_qualified_name()).keep_numbers(numbers):
-            others = [
-                f'{name.removeprefix(PREFIX)} {value!r} (URDF {urdf!r})'
-                for name, (value, urdf) in numbers.items()
-                if name not in changes and value != urdf
-            ]
-            stored = (
-                f'stored in {path!r} together with the numbers that differ from the URDF: '
-                f'{shortened(others, show=str) or "none"}'
-            )
-            if overridden := shortened([name for name in changes if name in self._live.given]):
-                stored += f'; at the next start the parameter file overrides it for {overridden}'
-            yield stored
+    def _keep_tuned_numbers(self, changes: Mapping[str, float]) -> AbstractContextManager[str]:
+        """Return a context that writes numbers to ``tuned_file`` if its block succeeds."""
+        if self._session is None or not (path := self._session.options.tuned_file):
+            return nullcontext('not stored for the next start, because tuned_file is empty')
+        file = TunedFile(path, self.get_fully_qualified_name())
+        return file.keep_numbers(self._session.robot, changes, self._live.given)
 
     def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 import math
-from time import time as wall_time
 import traceback
 from typing import Any
 
@@ -33,7 +32,6 @@ from transmission_bridge.messages import (
     record_from_message,
     UnusualMessageError,
 )
-from transmission_bridge.ros.process import read_origin, request_sample_info, unpack_sample
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
 
@@ -125,8 +123,8 @@ class InputTopics:
     :param log: Receives rejected messages.
     :param names: All names of the robot. A message much larger than one with all of them is
         rejected (``too_large``) before it is decoded.
-    :param check: Called before each command with writer, source time and present time, as
-        :meth:`StallWatch.check_source_time`; may raise :class:`MessageError`.
+    :param check: Called before each command with its time of receipt [s]; may raise
+        :class:`MessageError`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
@@ -139,7 +137,7 @@ class InputTopics:
         time: Callable[[], float],
         log: ThrottledLog,
         names: Iterable[str],
-        check: Callable[[Hashable | None, float, float], None],
+        check: Callable[[float], None],
     ) -> None:
         self._node = node
         self._check = check
@@ -241,15 +239,14 @@ class InputTopics:
         statistics = self.statistics[topic] = TopicStatistics(topic)
         log, largest = self._log, self._largest
 
-        def receive_sample(data: Any, info: Any = None) -> None:
+        def receive_sample(data: bytes) -> None:
             if not self.is_open:
                 return
             statistics.received += 1
             statistics.heard = now = time()
             try:
                 if commands:
-                    data, info = unpack_sample(data, info)
-                    self._check_origin(topic, info)
+                    self._check(now)
                 if len(data) > largest:
                     raise MessageError(
                         'too_large', f'{len(data)} bytes, expected at most {largest}'
@@ -272,16 +269,8 @@ class InputTopics:
 
         with report_bad_override(self._node, topic):
             self.subscriptions[topic] = self._node.create_subscription(
-                callback=request_sample_info(receive_sample) if commands else receive_sample,
-                raw=True,
-                **arguments,
+                callback=receive_sample, raw=True, **arguments
             )
-
-    def _check_origin(self, topic: str, info: Any) -> None:
-        writer, sent = read_origin(info)
-        if sent and writer is None and self.subscriptions[topic].get_publisher_count() == 1:
-            writer = topic  # the only publisher
-        self._check(writer, sent, wall_time())
 
 
 # -- Publishers ----------------------------------------------------------------------------------

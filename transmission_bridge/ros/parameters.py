@@ -31,10 +31,8 @@ from transmission_bridge.bridge.options import (
     BridgeOptions,
     describe_option,
     find_option_range,
-    is_dependency,
     list_choices,
     list_parameter_names,
-    list_position_numbers,
     PREFIX,
     Range,
     strip_prefixes,
@@ -410,30 +408,6 @@ class LiveParameters:
             else:
                 kept |= ours
         return kept
-
-    def list_numbers_to_keep(self, changes: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-        """
-        Return the numbers for ``tuned_file``, each with the number of the URDF that it replaces.
-
-        :param changes: New numbers by parameter.
-        :returns: They, and all others on which the positions of their transmissions depend.
-        :raises ParameterError: If the parameter file would override one on which others depend.
-        """
-        transmissions = {self._tunables[name].transmission for name in changes}
-        numbers: dict[str, float] = {
-            name: self._node.get_parameter(name).value
-            for name in list_position_numbers(self._tunables, transmissions)
-        }
-        numbers |= changes
-        for name, value in numbers.items():
-            is_needed = name not in changes or is_dependency(self._tunables[name])
-            if is_needed and self.given.get(name, value) != value:
-                raise ParameterError(
-                    f'tuned_file cannot keep the numbers, which depend on {name}: {value!r}, but '
-                    f'{self.given[name]!r} in the parameter file for the next start',
-                    parameter=name,
-                )
-        return {name: (value, self._tunables[name].value) for name, value in numbers.items()}
 
     def undeclare_tunables(self) -> None:
         """Undeclare the parameters; values that were set are kept for the next configure."""

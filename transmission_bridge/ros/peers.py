@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Find peers in the graph: on a topic, and with the name of a node.
+Find peers in the graph on a topic.
 
 The graph is polled, because the middleware's events about peers crash the events executor. A
 killed node stays in the graph until its lease expires (20 s).
@@ -11,22 +11,16 @@ killed node stays in the graph until its lease expires (20 s).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 import copy
 from typing import Any
 
 from rclpy.duration import Infinite
-from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
+from transmission_bridge.bridge.diagnostics import TOOLS
 from transmission_bridge.errors import shown
-
-JOINT_STATE = 'sensor_msgs/msg/JointState'
-
-#: A service of every bridge in every state, which other nodes do not have.
-_SERVICE = 'zero_from_absolute'
 
 #: Name in the graph of a node before its name is known, and the words for it.
 _UNKNOWN, _NAMELESS = '_NODE_NAME_UNKNOWN_', 'name not known yet'
@@ -61,98 +55,25 @@ class Graph:
         return self._publishers[topic]
 
     def list_subscribers(self, topic: str) -> list[Any]:
-        """Return the subscribers of a topic."""
+        """Return the subscribers of a topic, without the tools of this package."""
         if not self._node.count_subscribers(self.resolve_topic(topic)):
             return []
-        return list(self._node.get_subscriptions_info_by_topic(topic))
+        found = self._node.get_subscriptions_info_by_topic(topic)
+        return [each for each in found if not each.node_name.startswith(TOOLS)]
 
-    def list_rival_nodes(self, topic: str) -> list[str]:
+    def list_rivals(self, topic: str) -> list[str]:
         """Return the names of other nodes that publish a topic of this node."""
-        return sorted(set(list_node_names(self._list_others(self.list_publishers(topic)))))
-
-    def list_bridges(self, topic: str) -> list[str]:
-        """
-        Return the names of other bridges that subscribe to a topic of this node.
-
-        A killed bridge counts until its lease expires, because subscribers send no messages.
-        """
-        if self._node.count_subscribers(self.resolve_topic(topic)) < 2:
-            return []
-        others = filter(self._is_bridge, self._list_others(self.list_subscribers(topic)))
-        return sorted(set(list_node_names(others)))
-
-    def _list_others(self, peers: Iterable[Any]) -> list[Any]:
-        """Return the endpoints of other nodes; of our full name, all but one are a namesake's."""
-        own, ordered = self._node.get_fully_qualified_name(), list(peers)
-        ours = [peer for peer in ordered if _find_full_name(peer) == own]
-        return [peer for peer in ordered if peer not in ours[:1]]
-
-    def _is_bridge(self, peer: Any) -> bool:
-        # Names come from other processes: they may be invalid, or not known yet.
-        with suppress(ValueError, NameValidationException):
-            return self._node.count_services(f'{_find_full_name(peer)}/{_SERVICE}') > 0
-        return False
-
-    def list_joint_state_topics(self, but: Iterable[str], like: str, most: int = 20) -> list[str]:
-        """
-        Return published topics of JointState messages that no other bridge uses.
-
-        :param but: Topics to exclude.
-        :param like: Topics with the same last name come first.
-        :param most: Maximum number of topics.
-        """
-        left_out = {self.resolve_topic(topic) for topic in but}
-        last = self.resolve_topic(like).rpartition('/')[2]
-        found = sorted(
-            (topic.rpartition('/')[2] != last, topic)
-            for topic, types in self._node.get_topic_names_and_types()
-            if JOINT_STATE in types and topic not in left_out
-        )
-        return [
-            topic
-            for _, topic in found[:most]
-            if self._node.count_publishers(topic) and not self._has_bridge(topic)
-        ]
-
-    def _has_bridge(self, topic: str) -> bool:
-        # rclpy would remap the name again, and return the peers of another topic.
-        if self.resolve_topic(topic) != topic:
-            return False
-        node = self._node
-        endpoints = node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic
-        return any(self._is_bridge(peer) for find_peers in endpoints for peer in find_peers(topic))
-
-    def list_subscriptions(self, peers: Iterable[Any], but: Iterable[str]) -> list[str]:
-        """
-        Return the topics of JointState messages to which the nodes of endpoints subscribe.
-
-        :param but: Topics to exclude.
-        """
-        found: set[str] = set()
-        for name, namespace in {(peer.node_name, peer.node_namespace) for peer in peers}:
-            # The node may have gone, and its name may be invalid or not known yet.
-            with suppress(RuntimeError, ValueError):
-                topics = self._node.get_subscriber_names_and_types_by_node(name, namespace)
-                found.update(topic for topic, types in topics if JOINT_STATE in types)
-        return sorted(found.difference(map(self.resolve_topic, but)))
+        names = list_node_names(self.list_publishers(topic))
+        # Of our full name, all but one are a namesake's.
+        own = shown(self._node.get_fully_qualified_name())
+        if own in names:
+            names.remove(own)
+        return sorted(set(names))
 
 
-def list_node_names(peers: Iterable[Any], message_type: str = '') -> list[str]:
-    """
-    Return the names of the nodes of endpoints, for a sentence.
-
-    :param message_type: The expected type; a name gets its type if that is another one.
-    """
-    return [
-        shown(_find_full_name(peer))
-        + (f' of {shown(peer.topic_type)}' if message_type not in ('', peer.topic_type) else '')
-        for peer in peers
-    ]
-
-
-def name_type(ours: Any) -> str:
-    """Return the message type of a publisher or a subscription, as in the graph."""
-    return f'{ours.msg_type.__module__.partition(".")[0]}/msg/{ours.msg_type.__name__}'
+def list_node_names(peers: Iterable[Any]) -> list[str]:
+    """Return the full names of the nodes of endpoints, for a sentence."""
+    return [shown(_find_full_name(peer)) for peer in peers]
 
 
 def describe_incompatible_peers(peers: Iterable[Any], ours: Any) -> list[str]:
@@ -161,7 +82,8 @@ def describe_incompatible_peers(peers: Iterable[Any], ours: Any) -> list[str]:
 
     :param peers: The publishers of our subscription, or the subscribers of our publisher.
     """
-    found, expected, own = [], name_type(ours), _fill_durations(ours.qos_profile)
+    package, message = ours.msg_type.__module__.partition('.')[0], ours.msg_type.__name__
+    found, expected, own = [], f'{package}/msg/{message}', _fill_durations(ours.qos_profile)
     for peer in peers:
         both = own, _fill_durations(peer.qos_profile)
         both = both if isinstance(ours, Publisher) else both[::-1]

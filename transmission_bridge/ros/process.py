@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Run a node as a process: memory, signals, executor and exit code; work around faults of rclpy.
+Run a node as a process: memory, executor and exit code; work around faults of rclpy.
 
 Each workaround has its reason: an issue, and the versions of rclpy that need it. A test in
 ``test/ros/test_rclpy_faults.py`` shows the fault in plain rclpy, and fails when the workaround is
@@ -13,25 +13,21 @@ traceback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 import ctypes
 import importlib.metadata
-from inspect import Parameter, Signature
 import math
 import os
 from pathlib import Path
-import signal
 import sys
-import threading
 import time
 from typing import Any, TYPE_CHECKING, TypeVar
 
 from transmission_bridge.errors import TransmissionBridgeError, UnknownNameError
+from transmission_bridge.signals import stop_signals, StopRequest
 
 if TYPE_CHECKING:
-    from rclpy.context import Context
-    from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
     from rclpy.service import Service
 
@@ -82,98 +78,9 @@ def free_read_messages() -> None:
     os.environ[_USE_PROFILE] = '1'
 
 
-# -- Signals as a request to stop, instead of rclpy's own handlers -------------------------------
-#
-# rclpy's handlers first invalidate the context, so a node can no longer publish (ros2/rclpy#1287
-# and #532, all versions). Python handlers run between byte codes, which is too late: the events
-# executor waits in C++. So the interpreter's C handler writes to a pipe, and a thread that sleeps
-# on the pipe forwards the request.
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class StopRequest:
-    """A request to stop, from any thread; calling the object returns whether it was made."""
-
-    def __init__(self) -> None:
-        self._requested = False
-        self._listeners: list[Callable[[], object]] = []
-        self._lock = threading.RLock()
-
-    def __call__(self) -> bool:
-        """Return whether to stop."""
-        return self._requested
-
-    def request_stop(self) -> None:
-        """Request a stop. A second request has no effect."""
-        with self._lock:
-            if self._requested:
-                return
-            self._requested = True
-            for listener in self._listeners:
-                listener()
-
-    @contextmanager
-    def notify_in_block(self, listener: Callable[[], object]) -> Iterator[None]:
-        """Call ``listener`` if the request is made during the block, in that thread."""
-        with self._lock:
-            self._listeners.append(listener)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._listeners.remove(listener)
-
-
-@contextmanager
-def stop_signals() -> Iterator[StopRequest]:
-    """
-    Turn signals into a :class:`StopRequest` during the block.
-
-    SIGHUP (of a lost terminal) stays ignored if it was ignored before (``nohup``). After the
-    block the previous handlers are restored, unless a signal came. Then the process is ending,
-    and further signals are ignored, because they would cause a traceback.
-
-    :raises ValueError: If called outside the main thread, in which Python does not handle signals.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        raise ValueError('signals can be handled in the main thread only')
-    stop = StopRequest()
-    reader, writer = os.pipe()
-    # The C handler must never block in a full pipe.
-    os.set_blocking(writer, False)
-
-    def forward_signals() -> None:
-        """Forward signals until the other end of the pipe is closed."""
-        while received := os.read(reader, 64):
-            if any(number in SIGNALS for number in received):
-                stop.request_stop()
-
-    watcher = threading.Thread(target=forward_signals, name='stop', daemon=True)
-    watcher.start()
-    previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    # Python installs its C handler only together with a Python handler, which does nothing here.
-    previous = {
-        number: signal.signal(number, lambda *_: None)
-        for number in SIGNALS
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
-    }
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, signal.SIG_IGN if stop() else handler)
-        signal.set_wakeup_fd(previous_writer)
-        os.close(writer)
-        watcher.join()
-        os.close(reader)
-
-
 # -- Executors -----------------------------------------------------------------------------------
 #
-# The events executor needs the least CPU and is used if the distribution has it; else the default
-# executor, which here waits mostly for messages.
+# The events executor needs the least CPU and is used if the distribution has it.
 
 
 NodeT = TypeVar('NodeT', bound='Node')
@@ -182,9 +89,6 @@ NodeT = TypeVar('NodeT', bound='Node')
 #: manylinux wheels of 7.1 and 9.1) waits until the end of the steady clock. That overflows, so it
 #: spins at full load and delivers nothing.
 _PERIOD = 1.0
-
-#: Longest delay [s] of all other entities than messages and timers in the default executor.
-_PATIENCE = 0.02
 
 #: The check of the events executor [s]: its period, the longest delay, the time for which the
 #: other executor takes over, and the period of the warning.
@@ -223,7 +127,7 @@ def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = 
     name = known[0] if executor == 'auto' else executor
     if name not in known:
         raise UnknownNameError('executor', executor, ('auto', *known))
-    from rclpy.executors import ExternalShutdownException
+    from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
     stop = stop or StopRequest()
     with suppress(ExternalShutdownException):
@@ -237,82 +141,10 @@ def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = 
                     f'{_RELIEF:g} s and drops messages: check whether a node floods a topic',
                     throttle_duration_sec=_SAID_AGAIN,
                 )
-                relief = _Loop(node, make_attentive_executor(node.context), stop)
+                relief = _Loop(node, SingleThreadedExecutor(context=node.context), stop)
                 relief.run(_PERIOD, time.monotonic() + _RELIEF)
         else:
-            _Loop(node, make_attentive_executor(node.context), stop).run()
-
-
-def make_attentive_executor(context: Context | None = None) -> SingleThreadedExecutor:
-    """
-    Return an executor that waits only for messages and timers while messages flow.
-
-    The default executor collects all entities for each wait (ros2/rclpy#1452, all versions). Most
-    of them are services, and events of publishers and subscriptions. They are rare, and collecting
-    them costs more than the work on a message. So after a message they are omitted for up to
-    20 ms; without messages they are always included. If rclpy does not call
-    ``_wait_for_ready_callbacks``, this is rclpy's own executor.
-
-    In rclpy the end of each callback wakes the executor, because another thread may wait without
-    the entities that the callback had blocked. Here the same thread waits after the callback, so
-    it is not woken (``Executor._guard``; without that attribute the executor wakes once more for
-    each callback). Other threads still wake the executor.
-    """
-    from rclpy.executors import SingleThreadedExecutor, TimeoutException
-    from rclpy.subscription import Subscription
-    from rclpy.timer import Timer
-
-    class AttentiveExecutor(SingleThreadedExecutor):
-        is_flowing, is_all, look_at_all = False, True, 0.0
-        handling: int | None = None
-
-        def create_task(self, *args: Any, **kwargs: Any) -> Any:
-            # The next wait may have collected its tasks already, so the new task must wake it.
-            self.handling = None
-            return super().create_task(*args, **kwargs)
-
-        def can_execute(self, entity: Any) -> bool:
-            is_due = self.is_all or isinstance(entity, (Subscription, Timer))
-            return is_due and super().can_execute(entity)
-
-        def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
-            self.handling = None
-            ready = super().wait_for_ready_callbacks(*args, **kwargs)
-            self.is_flowing = isinstance(ready[1], Subscription) or (
-                self.is_flowing and isinstance(ready[1], Timer)
-            )
-            self.handling = threading.get_ident()
-            return ready
-
-        def _wait_for_ready_callbacks(
-            self, timeout_sec: Any = None, *args: Any, **kwargs: Any
-        ) -> Any:
-            # rclpy calls this again only after all callbacks of the last wait were returned. So
-            # the entities of a wait are decided here, not for each callback: otherwise a wait for
-            # all entities could always be due while callbacks remain, and never happen.
-            wait = super()._wait_for_ready_callbacks
-            # A number [s], or an object with a number.
-            limit = getattr(timeout_sec, 'timeout', timeout_sec)
-            is_patient = limit is None or not 0.0 <= limit < _PATIENCE
-            if self.is_flowing and is_patient and time.monotonic() <= self.look_at_all:
-                self.is_all = False
-                try:
-                    yield from wait(_PATIENCE, *args, **kwargs)
-                    return
-                except TimeoutException:
-                    self.is_flowing = False
-                    if limit is not None and limit >= 0.0:
-                        timeout_sec = limit - _PATIENCE
-            self.is_all = True
-            self.look_at_all = time.monotonic() + _PATIENCE
-            yield from wait(timeout_sec, *args, **kwargs)
-
-    executor = AttentiveExecutor(context=context)
-    guard = getattr(executor, '_guard', None)
-    wake = getattr(guard, 'trigger', None)
-    if wake is not None:
-        vars(guard)['trigger'] = lambda: executor.handling == threading.get_ident() or wake()
-    return executor
+            _Loop(node, SingleThreadedExecutor(context=node.context), stop).run()
 
 
 class _Loop:
@@ -336,8 +168,6 @@ class _Loop:
         # Nothing may wake the executor after its shutdown.
         try:
             with self._stop.notify_in_block(lambda: self._over.set_result(None)):
-                if self._stop():  # requested before the listener was added
-                    return
                 while (
                     self._node.context.ok() and not self._over.done() and time.monotonic() < until
                 ):
@@ -514,37 +344,3 @@ def intercept_service(
     except TypeError:  # a class with slots has no dictionary
         return False
     return service.callback is serve and service.send_response is send
-
-
-def request_sample_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """
-    Make rclpy pass information about the sample to the callback of a subscription.
-
-    rclpy does this for callbacks with two parameters in their signature (ros2/rclpy#922), which is
-    set here. The second parameter needs a default, because the events executor (ros2/rclpy#1391,
-    up to 9.1) passes one argument.
-    """
-    sample = Parameter('sample', Parameter.POSITIONAL_ONLY)
-    info = Parameter('info', Parameter.POSITIONAL_ONLY)
-    vars(receive)['__signature__'] = Signature([sample, info])
-    return receive
-
-
-def unpack_sample(data: Any, info: Any) -> tuple[bytes, Any]:
-    """Return message and information, which the events executor passes as one tuple."""
-    return data if isinstance(data, tuple) else (data, info)
-
-
-def read_origin(info: Any) -> tuple[Hashable | None, float]:
-    """
-    Return the identity of a sample's writer, and its source time [s].
-
-    The identity is ``None`` if it is unknown (rclpy 7). If the source time is unknown, the result
-    is ``None`` and 0, and commands are rejected for a while after each stall.
-    """
-    try:
-        sent = info['source_timestamp'] * 1e-9
-        gid = info.get('publisher_gid')
-        return (gid['data'] if gid and sent else None), sent
-    except (AttributeError, KeyError, TypeError):
-        return None, 0.0

@@ -22,9 +22,9 @@ from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
-from transmission_bridge.bridge import Bridge, check_command_age, Outgoing, StallWatch, Stamp
+from transmission_bridge.bridge import Bridge, Outgoing, StallWatch, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
-from transmission_bridge.bridge.states import PublishPolicy, StampFilter
+from transmission_bridge.bridge.states import StampFilter
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
@@ -113,6 +113,7 @@ class ReceiptClock:
     The clock for times of receipt: the steady clock, or simulated ROS time.
 
     :param node: The node; its ``use_sim_time`` must not change afterwards.
+    :ivar is_simulated: Whether it is ROS time.
     :ivar now: Returns the time [s].
     :ivar at_state: Returns the time [s] at which the state of a driver was received.
     :ivar watch_clocks: Clocks of timers that check timeouts.
@@ -125,7 +126,8 @@ class ReceiptClock:
         self.rate_clock = STEADY
         self.now: Callable[[], float] = time.monotonic
         self.at_state: Callable[[], float] = time.monotonic
-        if is_simulated(node):
+        self.is_simulated = is_simulated(node)
+        if self.is_simulated:
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
             self.now, self.at_state = simulated.read_time, simulated.at_state
@@ -160,7 +162,7 @@ class BridgeSession:
         missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
-    :ivar opened: Time of the last opening, by the steady clock [s].
+    :ivar opened: Time of the last opening [s], as ``time``.
     :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
 
@@ -183,15 +185,15 @@ class BridgeSession:
         self.gate = self.bridge.gate
         self.drivers = self.bridge.plan.drivers
         self._stall = self._make_stall_watch()
-        self._publishes_any = options.publish == 'on_any'
-        timeout_of = self.states.find_driver_timeout
-        self._trigger = PublishPolicy(options, self.state_topics, timeout_of)
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
-        self.inputs = InputTopics(node, self.time, log, names, self._stall.check_source_time)
+        check = self._stall.check_receipt
+        if self._clock.is_simulated:  # the process may stand still while the simulation runs
+            check = self._check_steady_receipt
+        self.inputs = InputTopics(node, self.time, log, names, check)
         forget_stamps = self.states.forget_stamps
         self._stamp = StampFilter(
             self._read_stamp, self.inputs.count_stamp, forget_stamps
@@ -259,12 +261,10 @@ class BridgeSession:
         """Clear the state and accept messages."""
         self.bridge.reset()
         self._sensors.reset_sensors()
-        self._trigger.reset()
-        self.opened = time.monotonic()
+        self.opened = self.time()
         self.inputs.open_topics()
-        if self.options.publish == 'rate':
-            period = 1.0 / self.options.publish_rate
-            self._start_timer(period, self._publish_at_rate, self._clock.rate_clock)
+        if rate := self.options.publish_rate:
+            self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.rate_clock)
         self._stall.reset()
         # One timer for stalls and timeouts, because each timer costs every message a little.
         for clock in self._clock.watch_clocks:
@@ -324,7 +324,7 @@ class BridgeSession:
     def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         plan, stamp = self.bridge.plan.states, self._stamp(topic, data.stamp, now)
         self.states.merge_message(plan, topic, layout, data, stamp, now)
-        if self._publishes_any or self._trigger.should_publish(topic, now):
+        if not self.options.publish_rate:
             self._publish_joint_states(now)
 
     def _publish_joint_states(self, now: float) -> None:
@@ -335,16 +335,17 @@ class BridgeSession:
         self._publish_joint_states(self.time())
 
     def _use_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
-        if self.options.max_command_age:  # reading the time in rclpy costs as much as mapping
-            check_command_age(data.stamp, self._read_stamp(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)
         self.bridge.send_joint_command(layout, data, stamp, now, topic)
+
+    def _check_steady_receipt(self, received: float) -> None:
+        self._stall.check_receipt(time.monotonic())
 
     def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:
         self.bridge.send_interface_command(topic, interface, values, self._read_stamp(), now)
 
     def _expire_commands(self) -> None:
-        self._stall.notice_stall()
+        self._stall.record_tick()
         now = self.time()
         # Sensors may be silent: their numbers must not become fresh again.
         self._sensors.record_time(now)

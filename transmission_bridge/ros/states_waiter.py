@@ -24,7 +24,7 @@ from rclpy.qos import qos_profile_sensor_data
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.ros.process import stop_signals
+from transmission_bridge.signals import stop_signals
 
 
 def main() -> None:

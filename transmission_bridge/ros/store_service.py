@@ -19,7 +19,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
 
 from transmission_bridge.bridge.options import list_parameter_names
-from transmission_bridge.bridge.zeroing import check_at_rest
+from transmission_bridge.bridge.zeroing import check_at_rest, MAX_AGE
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -109,7 +109,7 @@ def read_fresh_state(session: BridgeSession | None) -> tuple[BridgeSession, floa
     Return the session, the time [s], and the actuators' values; too old positions are unknown.
 
     :raises MessageError: If the session is not open (``inactive``), or a driver is stale
-        (``stale``, see ``zero_max_age``).
+        (``stale``).
     """
     if session is None or not session.is_open:
         raise MessageError('inactive', 'the bridge is not active')
@@ -139,18 +139,19 @@ def _check_driver_ages(session: BridgeSession, now: float) -> None:
     """
     Check the age of the states of each driver, even without a ``state_timeout``.
 
-    :raises MessageError: If a driver is stale (``zero_max_age``).
+    :raises MessageError: If a driver is stale.
     """
-    limit = session.options.zero_max_age
     for topic in session.state_topics:
         age = now - session.inputs.statistics[topic].used
-        if limit and age < 0.0:
+        if age < 0.0:
             raise MessageError(
                 'stale', f'{topic} is stale: no usable message since time went backwards'
             )
-        if limit and limit < age < float('inf'):
+        if MAX_AGE < age < math.inf:
             raise MessageError(
-                'stale', f'{topic} is stale: no usable message for {age:.1f} s (zero_max_age)'
+                'stale',
+                f'{topic} is stale: no usable message for {age:.1f} s, expected {MAX_AGE:g} s at '
+                'most',
             )
 
 
@@ -162,7 +163,5 @@ def _read_fresh_values(session: BridgeSession, now: float) -> Array:
     """
     states = session.states
     values: Array = states.read_values(now).copy()
-    limit = session.options.zero_max_age
-    if limit:
-        values[0, states.compute_ages(now)[0] > limit] = math.nan
+    values[0, states.compute_ages(now)[0] > MAX_AGE] = math.nan
     return values

@@ -20,6 +20,18 @@ _KINDS = 256
 _SUBJECTS = 8
 
 
+def log_text(node: Node, severity: str, text: str) -> None:
+    """Log a text of limited length as ``error``, ``warning`` or ``info``."""
+    text, logger = indented(clipped(text)), node.get_logger()
+    # Each severity has a line of its own: rclpy allows one severity per line of code.
+    if severity == 'error':
+        logger.error(text)
+    elif severity == 'warning':
+        logger.warning(text)
+    else:
+        logger.info(text)
+
+
 class ThrottledLog:
     """
     Logs a kind of event at most once per period, with the number of suppressed lines.

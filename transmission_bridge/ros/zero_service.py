@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +28,7 @@ from transmission_bridge.bridge.zeroing import (
     compute_zero_offsets,
     list_settled_joints,
     list_wanted_positions,
+    MAX_AGE,
 )
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
 from transmission_bridge.ros.parameters import convert_exactly, Parameters
@@ -122,7 +122,7 @@ class ZeroService:
         )
 
     def _read_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        absolute = session.read_absolute_positions(now, session.options.zero_max_age or math.inf)
+        absolute = session.read_absolute_positions(now, MAX_AGE)
         return compute_absolute_targets(session.robot, self._get_list(_JOINTS), absolute)
 
     def _set_offsets(self, wanted: Wanted) -> str:
@@ -133,10 +133,9 @@ class ZeroService:
         """
         session, now, values = read_fresh_state(self._session())
         targets = wanted(session, now)
-        max_age = session.options.zero_max_age or math.inf
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
         states, plan = session.states, session.bridge.plan.states
-        turned = states.compute_nearest_turns(plan, targets, now, max_age)
+        turned = states.compute_nearest_turns(plan, targets, now, MAX_AGE)
         is_open = np.isfinite(turned)
         np.copyto(values[0], turned, where=is_open)
         settled: tuple[str, ...] = ()

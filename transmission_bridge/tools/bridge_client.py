@@ -14,7 +14,7 @@ import os
 import time
 from typing import Any
 
-from transmission_bridge.bridge.diagnostics import OK, Status
+from transmission_bridge.bridge.diagnostics import Fact, OK, Status, TOOLS
 from transmission_bridge.messages import (
     JointStateReader,
     JointStateRecord,
@@ -106,7 +106,7 @@ def read_bridge_reports(statuses: Sequence[Status], now: float) -> dict[str, Bri
     return {
         node: BridgeReport(node, by_part, now)
         for node, by_part in parts.items()
-        if _LIFE_CYCLE in by_part and _STATE in dict(by_part[_LIFE_CYCLE].values)
+        if _LIFE_CYCLE in by_part and by_part[_LIFE_CYCLE][_STATE]
     }
 
 
@@ -116,7 +116,7 @@ class BridgeClient:
 
     All callbacks run in the thread that calls :meth:`spin_for`.
 
-    :param name: Name of the node.
+    :param name: Last part of the name of the node.
     :param bridge: Name of a bridge with its namespace, which the node also uses; empty for none.
     :ivar node: The node.
     :ivar bridge: Full name of the bridge, with the leading slash.
@@ -130,7 +130,7 @@ class BridgeClient:
         try:
             self._context.init(args=[])
             self.node: Any = _import_ros('rclpy.node.Node')(
-                name,
+                TOOLS + name,
                 namespace=namespace,
                 context=self._context,
                 use_global_arguments=False,
@@ -246,7 +246,7 @@ class BridgeClient:
                 status.name,
                 status.level[0] if isinstance(status.level, bytes) else int(status.level),
                 status.message,
-                tuple((value.key, value.value) for value in status.values),
+                tuple(Fact(value.key, value.value) for value in status.values),
             )
             for status in message.status
         ]
@@ -465,7 +465,7 @@ def open_bridge(name: str, bridge: str) -> Iterator[BridgeClient]:
     """
     Yield a client of a bridge that is present.
 
-    :param name: Name of the client's node.
+    :param name: Last part of the name of the client's node.
     :param bridge: Name of the bridge with its namespace.
     :raises FailedError: If the bridge is not found, with the bridges that were.
     """

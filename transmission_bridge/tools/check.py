@@ -9,6 +9,7 @@ import argparse
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 import math
 import re
 from typing import Any
@@ -19,19 +20,12 @@ from transmission_bridge.bridge import (
     warn_of_implausible_numbers,
     warn_of_several_interfaces,
 )
-from transmission_bridge.bridge.options import list_parameter_names, PREFIX, warn_of_unused_aliases
-from transmission_bridge.bridge.zeroing import warn_of_double_offsets
+from transmission_bridge.bridge.options import list_parameter_names, PREFIX
 from transmission_bridge.description import (
     effective_limits,
     Finding,
     RejectedTransmission,
     TransmissionSpec,
-)
-from transmission_bridge.description.document import (
-    description_text,
-    MECHANICAL_REDUCTION,
-    OFFSET,
-    parse_xml,
 )
 from transmission_bridge.errors import counted, DescriptionError, sentence
 from transmission_bridge.interfaces import FIELDS
@@ -61,12 +55,9 @@ from transmission_bridge.transmissions import Registry, RobotTransmissions
 _LIMITS = {
     'joint_limits': 'joints',
     'actuator_limits': 'actuators',
-    'ratios': 'ratios',
     'own_actuator_limits': 'own',
-    'allowed_joint_limits': 'allowed',
-    'regions': 'regions',
+    'ratios': 'ratios',
 }
-
 
 #: The document of a file that cannot be parsed.
 _EMPTY: dict[str, Any] = {
@@ -122,25 +113,22 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
         found = Finding('error', error.message, fatal_if_strict=True, **place)
         return _build_report((found,))
-    robot, aliases = transmissions.description, setup.aliases
+    robot = transmissions.description
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
         for binding in transmissions.bindings
     }
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
-        *_add_closest_types(transmissions, aliases, Registry()),
-        *_note_attributes(description_text(data)),
+        *_add_closest_types(transmissions, Registry()),
         *warn_of_implausible_numbers(transmissions),
         *warn_of_linkage_mistakes(transmissions),
-        *warn_of_double_offsets(transmissions),
         *warn_of_endless_commands(robot),
         *warn_of_several_interfaces(robot),
         *shared_limits(transmissions),
     ]
     for binding in transmissions.bindings:
         findings += limit_findings(transmissions, binding, limits[binding.spec.name])
-    findings += warn_of_unused_aliases(robot, aliases)
     findings += list_parameter_names(transmissions).findings
     if strict:
         findings = [
@@ -195,14 +183,9 @@ def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
             yield name
 
 
-def _add_closest_types(
-    transmissions: RobotTransmissions, aliases: Mapping[str, str], registry: Registry
-) -> Iterator[Finding]:
+def _add_closest_types(transmissions: RobotTransmissions, registry: Registry) -> Iterator[Finding]:
     """Yield the findings, with the closest installed type for each unknown type."""
-    unknown = {
-        each.name: aliases.get(each.type, each.type)
-        for each in transmissions.description.transmissions
-    }
+    unknown = {each.name: each.type for each in transmissions.description.transmissions}
     for finding in transmissions.findings:
         type_name = unknown.get(finding.subject)
         # A transmission that was read without error has only the error that it cannot be built.
@@ -214,21 +197,6 @@ def _add_closest_types(
                 advice = f"the closest installed type is '{found}'"
             finding = replace(finding, message=f'{what} cannot be used: {advice}')
         yield finding
-
-
-def _note_attributes(text: str) -> Iterator[Finding]:
-    """Yield the transmissions of which ros2_control would use 1 and 0 instead of the numbers."""
-    for element in parse_xml(text).iterate_below():
-        members = element.find_all('joint', 'actuator')
-        if element.is_in('ros2_control') and any(
-            {MECHANICAL_REDUCTION, OFFSET} & member.attributes.keys() for member in members
-        ):
-            name = element.get('name') or ''
-            message = (
-                f"transmission '{name}': ros2_control reads mechanical_reduction and offset as "
-                'elements only, and ignores the attributes'
-            )
-            yield Finding('info', message, element.line, element.path, subject=name)
 
 
 def _describe_transmission(
@@ -255,9 +223,9 @@ def _describe_transmission(
     document |= {side: members(side) for side in ('joints', 'actuators')}
     if loaded and (facts := robot.transmissions[spec.name].facts()):
         document['facts'] = list(facts)
-    found = limits[spec.name] if loaded else TransmissionLimits((), ())
     for key, name in _LIMITS.items():
-        document[key] = [as_json(each) for each in getattr(found, name)]
+        found = getattr(limits[spec.name], name) if loaded else ()
+        document[key] = [as_json(each) for each in found]
     return document
 
 
@@ -265,20 +233,6 @@ def _describe_transmission(
 
 
 _QUOTED = re.compile(r"'([^']*)'")
-#: A sentence about one name, as in ``joint '' cannot``, that has a form for several names.
-_ABOUT_ONE = re.compile(r"(transmission|joint|actuator) '' (?=of unknown type|cannot\b)")
-
-#: Tables of limits: title, key of the members, and key of the indented members.
-_TABLES = (
-    (
-        'limits of the joints, and of their actuators from these (indented)',
-        *('joint_limits', 'actuator_limits'),
-    ),
-    (
-        'limits of the actuators, and of their joints from these (indented)',
-        *('own_actuator_limits', 'allowed_joint_limits'),
-    ),
-)
 
 
 def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[str]:
@@ -296,7 +250,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         yield wrapped(f"robot '{printable(robot)}' in {printable(file)}", width)
         yield ''
     if transmissions:
-        yield from _list_table_lines(transmissions, width)
+        yield from _list_table_lines(transmissions, report.document['units'], width)
         yield ''
     ratios = [
         (ratio['actuator'], 'per', ratio['joint'], format_range(ratio['ratio']), ratio['unit'])
@@ -305,21 +259,6 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     ]
     sections = [
         *((f"'{each['name']}'", _fold(each.get('facts', ()), width)) for each in transmissions),
-        (
-            'units of the drivers, and their size at the motor in SI',
-            _build_driver_table(report.document['units']),
-        ),
-        *(
-            _limit_table(title, [(each[first], each[second]) for each in transmissions], width)
-            for title, first, second in _TABLES
-        ),
-        *(
-            (
-                f"limits of the coupled joints of '{each['name']}' from its actuators",
-                _fold(_list_half_space_lines(each['regions']), width),
-            )
-            for each in transmissions
-        ),
         ('ratios that vary, over the allowed positions', aligned(ratios, right=(3,))),
     ]
     for title, lines in sections:
@@ -346,7 +285,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         for each in (transmission, *transmission['joints'], *transmission['actuators'])
     }
     for group in _group_findings(report.findings, names):
-        yield wrapped(_format_finding_group(group, file, names), width)
+        yield wrapped(_format_finding_group(group, file), width)
     if report.findings:
         yield ''
     yield _format_summary(transmissions, report.findings)
@@ -357,18 +296,15 @@ def _fold(lines: Iterable[str], width: int | None) -> list[str]:
     return [wrapped(f'  {printable(line)}', width)[2:] for line in lines]
 
 
-def _list_table_lines(transmissions: Sequence[dict[str, Any]], width: int | None) -> Iterator[str]:
-    sizes = [len(each['joints']) + len(each['actuators']) for each in transmissions]
-    rows = [('', '', 'ROLE', 'REDUCTION', 'OFFSET')]
-    for each in transmissions:
-        for kind, side in (('joint', 'joints'), ('actuator', 'actuators')):
-            for end in each[side]:
-                role = '?' if end['role'] is None else end['role'] or '-'
-                numbers = [_show_exact(end[key]) for key in ('mechanical_reduction', 'offset')]
-                rows.append((kind, end['name'], role, *numbers))
-    heading, *lines = (f'  {line}' for line in aligned(rows, right=(3, 4)))
-    yield heading
-    for each, size in zip(transmissions, sizes, strict=True):
+def _list_table_lines(
+    transmissions: Sequence[dict[str, Any]], units: Mapping[str, Any], width: int | None
+) -> Iterator[str]:
+    """Yield a line for each transmission, and the rows of its members below it."""
+    tables = [list(_list_rows(each, units)) for each in transmissions]
+    rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, _COLUMNS), 'UNIT')]
+    heading, *lines = aligned([*rows, *chain(*tables)], right=range(2, 8))
+    yield f'  {heading}'
+    for each, table in zip(transmissions, tables, strict=True):
         place = '' if each['line'] is None else f'line {each["line"]}: '
         name = f'{place}{"" if each["loaded"] else "REJECTED "}{printable(each["name"])}'
         type_name = f'{printable(each["type"]) or "no type"} ({each["dialect"]})'
@@ -376,78 +312,60 @@ def _list_table_lines(transmissions: Sequence[dict[str, Any]], width: int | None
             yield f'{name}  {type_name}'
         else:
             yield from (name, f'    {type_name}')
-        yield from lines[:size]
-        del lines[:size]
+        yield from (f'  {line}' for line in lines[: len(table)])
+        del lines[: len(table)]
+
+
+#: Columns of limits.
+_COLUMNS = ('lower', 'upper', 'velocity', 'effort')
+
+
+def _list_rows(each: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each member, and below actuators their own limits and the driver's units."""
+    for kind, side in (('joint', 'joints'), ('actuator', 'actuators')):
+        for place, end in enumerate(each[side]):
+            role = end['role'] or kind
+            role = role if role.startswith(kind) else f'{kind} {role}'
+            numbers = [_show_exact(end[key]) for key in ('mechanical_reduction', 'offset')]
+            limits = each[f'{kind}_limits'][place] if each['loaded'] else None
+            yield (role, end['name'], *numbers, *_list_cells(limits))
+            if kind == 'joint' or limits is None:
+                continue
+            own, of_driver = each['own_actuator_limits'][place], units.get(end['name'])
+            if any(own[column] is not None for column in _COLUMNS):
+                yield ('', '  own limits', '', '', *_list_cells(own))
+            if of_driver:
+                yield ('', '  in its driver', '', '', *_list_cells(limits, of_driver))
+
+
+def _list_cells(
+    limits: Mapping[str, Any] | None, units: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """Return the limits of a member in SI, or in the units of its driver, and their unit."""
+    if limits is None:
+        return ('',) * (len(_COLUMNS) + 1)
+    values = [
+        *clear_zeros([limits['lower'], limits['upper']]),
+        limits['velocity'],
+        limits['effort'],
+    ]
+    if units is None:
+        return (*map(format_range, values), limits['units'][FIELDS[0]])
+    fields = (FIELDS[0], *FIELDS)
+    scaled = (_scale(x, units[field]['scale']) for x, field in zip(values, fields, strict=True))
+    return (*map(format_range, scaled), ', '.join(units[field]['unit'] for field in FIELDS))
+
+
+def _scale(value: Any, scale: float) -> Any:
+    """Return a number or a range in the unit of a driver."""
+    if isinstance(value, list):
+        return [_scale(each, scale) for each in value]
+    return value / scale if isinstance(value, float) else value
 
 
 def _show_exact(value: float | None) -> str:
     """Return the shortest text of exactly this number; ``?`` if it is unknown."""
     return '?' if value is None else repr(value).removesuffix('.0')
-
-
-def _build_driver_table(units: Mapping[str, Any]) -> list[str]:
-    """Return a table of the units of drivers with their scales."""
-    rows: list[tuple[str, ...]] = [('', 'POSITION', '', 'VELOCITY', '', 'EFFORT', '')]
-    for name, fields in units.items():
-        cells = ((each['unit'], f'{each["scale"]:.6g}') for each in fields.values())
-        rows.append((name, *(cell for pair in cells for cell in pair)))
-    return aligned(rows, right=(2, 4, 6)) if units else []
-
-
-def _limit_table(
-    title: str, limits: Sequence[Sequence[Sequence[dict[str, Any]]]], width: int | None
-) -> tuple[str, list[str]]:
-    """Return title and table of each transmission's two sides, the second indented."""
-    columns = ('lower', 'upper', 'velocity', 'effort')
-    members = [
-        (indent + each['name'], each)
-        for sides in limits
-        for indent, side in zip(('', '  '), sides, strict=True)
-        for each in side
-        if any(each[column] is not None for column in columns)
-    ]
-    rows: list[tuple[str, ...]] = [('', *map(str.upper, columns))]
-    for name, each in members:
-        ends = clear_zeros([each['lower'], each['upper']])
-        rows.append((name, *map(format_range, (*ends, each['velocity'], each['effort']))))
-    units = [_select_units(each['units']) for _, each in members]
-    if len(set(units)) <= 1:
-        title = ', in '.join([title, *map(', '.join, units[:1])])
-        return title, aligned(rows, right=(1, 2, 3, 4)) if members else []
-    # The units of position only, if the table is too wide.
-    for shown in (units, [each[:1] for each in units]):
-        column = ['UNITS', *map(', '.join, shown)]
-        cells = [(*row, each) for row, each in zip(rows, column, strict=True)]
-        lines = aligned(cells, right=(1, 2, 3, 4))
-        if width is None or max(map(columns_of, lines)) + 2 <= width:
-            break
-    return title, lines
-
-
-def _select_units(units: Mapping[str, str]) -> tuple[str, ...]:
-    position, velocity, effort = (units[field] for field in FIELDS)
-    return (position, velocity, effort) if ' or ' not in position else (position, effort)
-
-
-def _list_half_space_lines(regions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the half-spaces of regions, and the scale of the joints' limits."""
-    for region in regions:
-        yield f'{region["interface"]}, each in {region["unit"]} of the actuator'
-        keys = ('actuators', 'matrix', 'lower', 'upper')
-        for actuator, row, lower, upper in zip(*(region[key] for key in keys), strict=True):
-            terms = ' '.join(
-                f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-                for factor, name in zip(clear_zeros(row), region['joints'], strict=True)
-                if factor
-            ).removeprefix('+ ')
-            if upper is not None and lower == -upper:
-                yield f'  {actuator}: |{terms}| <= {upper:.6g}'
-                continue
-            least = '' if lower is None else f'{lower:.6g} <= '
-            greatest = '' if upper is None else f' <= {upper:.6g}'
-            yield f'  {actuator}: {least}{terms}{greatest}'
-        if (share := region['share']) is not None and share < 1.0:
-            yield f'  all joints at their own limits at once: scaled to {share:.3g}'
 
 
 def _group_findings(
@@ -465,16 +383,12 @@ def _remove_names(text: str, names: Collection[str]) -> str:
     return _QUOTED.sub(lambda quoted: "''" if quoted[1] in names else quoted[0], text)
 
 
-def _format_finding_group(group: Sequence[Finding], file: str, names: Collection[str]) -> str:
+def _format_finding_group(group: Sequence[Finding], file: str) -> str:
     first, count = group[0], len(group)
     place = file if first.line is None else f'{file}:{first.line}'
     text, where = _format_finding(first), f' [{first.path}]' if first.path else ''
     if count > 1:
-        general, is_general = _ABOUT_ONE.subn(
-            lambda found: f'{count} {found[1]}s ', _remove_names(text, names), count=1
-        )
-        # A sentence with more names fits the first finding only.
-        text = general if is_general and "''" not in general else f'{count} times: {text}'
+        text = f'{count} times: {text}'
         lines = dict.fromkeys(str(each.line) for each in group if each.line is not None)
         where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
     return printable(f'{place}: {first.severity}: {text}{where}')

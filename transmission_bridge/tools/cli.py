@@ -15,10 +15,7 @@ import json
 import math
 import os
 import shutil
-import signal
 import sys
-import threading
-from types import FrameType
 from typing import Any, TextIO
 import unicodedata
 
@@ -315,70 +312,3 @@ def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
     with bar as shown:
         task = shown and shown.add_task(what, total=1.0)
         yield lambda done: shown and shown.update(task, completed=done)
-
-
-# -- Signals -------------------------------------------------------------------------------------
-
-
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-
-#: Time until an exception is raised again that a callback has ignored [s].
-_AGAIN = 0.01
-
-
-class _Ended(BaseException):
-    """A signal asked the process to end."""
-
-
-@contextmanager
-def clean_end(*, as_interrupt: bool = False) -> Iterator[None]:
-    """
-    Unwind the stack at SIGTERM and SIGHUP, as at SIGINT, then end the process by the signal.
-
-    A signal within a callback of the interpreter (of a weak reference, or ``__del__``), which
-    ignores all exceptions, counts after it. Outside the main thread this does nothing.
-
-    :param as_interrupt: Whether to raise ``KeyboardInterrupt``, for commands that end by Ctrl-C.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, _: FrameType | None) -> None:
-        for each in _SIGNALS:  # do not interrupt the clean-up
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt if as_interrupt else _Ended(number)
-
-    report = sys.unraisablehook
-
-    def repeat_ignored(ignored: sys.UnraisableHookArgs) -> None:
-        error = ignored.exc_value
-        if not isinstance(error, (_Ended, KeyboardInterrupt)):
-            report(ignored)
-            return
-
-        def raise_again(*_: object) -> None:
-            raise type(error)(*error.args)
-
-        before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, raise_again))
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
-
-    # A signal that is ignored (nohup) stays ignored.
-    before = {
-        number: signal.signal(number, end)
-        for number in _SIGNALS
-        if signal.getsignal(number) is signal.SIG_DFL
-    }
-    sys.unraisablehook = repeat_ignored
-    try:
-        yield
-    except _Ended as ended:
-        signal.signal(ended.args[0], signal.SIG_DFL)
-        signal.raise_signal(ended.args[0])
-        raise
-    finally:
-        sys.unraisablehook = report
-        if signal.SIGALRM in before:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        for number, handler in before.items():
-            signal.signal(number, handler)

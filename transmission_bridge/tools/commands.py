@@ -118,10 +118,9 @@ def _shared() -> None:
 
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -')
-    :param alias: read a type in FILE as an installed type; may be repeated
     :param params_file: parameter file of the bridge, written by hand, by 'param dump' or by
         'calibrate', for any node: its numbers of the transmissions and its options
-        (actuator_units, plugin_aliases, wrap_period and so on) are used
+        (actuator_units, wrap_period and so on) are used
     :param actuator_names: names that a driver uses instead of the URDF's, each as
         TOPIC:DRIVER=URDF if several drivers use the same names; they override the names in the
         parameter file
@@ -135,7 +134,6 @@ def _shared() -> None:
 
 _ROBOT = (
     _define_argument('file', metavar='FILE'),
-    _define_argument('--alias TYPE=TYPE', **_REPEATED),
     _define_argument('--params-file YAML'),
 )
 #: For commands that also find the description elsewhere.
@@ -242,9 +240,8 @@ def _check() -> None:
     Limits of actuators follow from the limits of the joints; for coupled joints they are a
     box around all combinations. A number that depends on position is a range
     (0.2667 .. 0.3164) over the positions at which the bridge maps velocities; '-' is
-    unlimited, '?' is unknown. If actuators have limits of their own, a second table shows
-    the resulting limits of the joints, half-spaces for coupled joints, and the factor that
-    scales a command of all joints at their limits.
+    unlimited, '?' is unknown. Below an actuator are its own limits, and its limits in the
+    units of its driver.
 
     exit code: 0 no errors (there may be warnings), 1 errors.
 
@@ -379,7 +376,8 @@ def _export() -> None:
     Write tuned numbers back into a robot description, or its ranges for a driver.
 
     Write the numbers of a parameter file into a robot description. A number replaces
-    its old value, or is inserted if it had its default; every other byte stays unchanged.
+    its old value, or is inserted if it had its default; comments, order, line ends and
+    encoding stay.
     By default the new description is printed. The result is read again, and every number
     is compared, before it is written.
 
@@ -421,8 +419,8 @@ def _loops() -> None:
     and closing_NAME_2 in the URDF (onshape-to-robot), <equality> and fixed tendons of an
     MJCF, loop_closures.yaml (sw2robot, scikit-robot), robot.yaml (example-parallel-robots).
     Show each loop with its rank and its gap, what can move it, and what is missing.
-    With --output, write the URDF with <ros2_control> and <transmission>; every other
-    byte stays unchanged.
+    With --output, write the URDF with <ros2_control> and <transmission>; comments,
+    order, line ends and encoding stay.
 
     exit code: 0 everything is determined, 1 a choice is left (what to drive or command is
     listed), 2 a name has no match, or the loops do not close.

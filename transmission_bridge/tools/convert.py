@@ -18,8 +18,8 @@ from transmission_bridge.bridge import OfflineBridge
 from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.messages import JointStateRecord, record_from_message
+from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.cli import (
-    clean_end,
     Console,
     Exit,
     FailedError,

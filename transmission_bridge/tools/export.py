@@ -137,9 +137,7 @@ class Exported(NamedTuple):
     n_same: int
 
 
-def export(
-    data: bytes, values: Mapping[str, float | bool], aliases: Mapping[str, str]
-) -> Exported:
+def export(data: bytes, values: Mapping[str, float | bool]) -> Exported:
     """
     Write numbers into a description.
 
@@ -149,7 +147,7 @@ def export(
     :raises ParameterError: If the robot has no such parameter, a value is invalid, or a number
         cannot be written.
     """
-    robot = RobotTransmissions(load_description(data), aliases=aliases)
+    robot = RobotTransmissions(load_description(data))
     wanted = [_find_number(robot, name.removeprefix(PREFIX)) for name in values]
     tuned = robot.with_parameters(strip_prefixes(values))
     editor = NumberEditor(data)
@@ -169,10 +167,10 @@ def export(
             write(after, before.value)
     n_same = len(wanted) - len(changes)
     # Numbers that the description lacks may follow others, as the rods of a linkage do.
-    for each in _list_tuned_differences(editor.result(), tuned, aliases):
+    for each in _list_tuned_differences(editor.result(), tuned):
         write(each, each.value)
     result = editor.result()
-    for each in _list_tuned_differences(result, tuned, aliases):
+    for each in _list_tuned_differences(result, tuned):
         raise ParameterError(
             f'{PREFIX}{each.name} cannot be written: only its plugin knows its place'
         )
@@ -199,11 +197,9 @@ def _find_number(robot: RobotTransmissions, name: str) -> Tunable:
     raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
 
 
-def _list_tuned_differences(
-    data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]
-) -> list[Tunable]:
+def _list_tuned_differences(data: bytes, tuned: RobotTransmissions) -> list[Tunable]:
     """Return the tuned numbers with another value in a description."""
-    read = RobotTransmissions(load_description(data), aliases=aliases).tunables
+    read = RobotTransmissions(load_description(data)).tunables
     found = {(name, each.path): each.value for name, own in read.items() for each in own}
     return [
         each
@@ -216,7 +212,6 @@ def _list_tuned_differences(
 def render_numbers(
     output: str,
     data: bytes,
-    aliases: Mapping[str, str],
     transmissions: Iterable[tuple[str, Iterable[Entry]]],
     heading: str,
     others: Mapping[str, float | bool] | None = None,
@@ -241,7 +236,7 @@ def render_numbers(
         for name, entries in numbers
         for path, value, _ in entries
     }
-    return export(data, {**(others or {}), **values}, aliases).data
+    return export(data, {**(others or {}), **values}).data
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -254,7 +249,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         check_output(options.output, force=options.force)
     data = read_robot_file(options.file)
     setup = bridge_setup(options)
-    exported = export(data, setup.numbers, setup.aliases)
+    exported = export(data, setup.numbers)
     if not options.output:
         _print_bytes(exported.data, console)
         return Exit.OK

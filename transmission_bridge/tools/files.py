@@ -14,7 +14,8 @@ import stat
 import tempfile
 from typing import Any
 
-from transmission_bridge.tools.cli import clean_end, optional, UsageError
+from transmission_bridge.signals import clean_end
+from transmission_bridge.tools.cli import optional, UsageError
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:

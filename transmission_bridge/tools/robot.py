@@ -61,20 +61,16 @@ NAMES_HINT = "give the driver's names with --actuator-names DRIVER=URDF"
 _USED = (
     'actuator_state_topics',
     'actuator_names',
-    'plugin_aliases',
     'pass_through',
     'passive_joints',
     'wrap_period',
-    'unknown_turn',
     'actuator_units',
-    'calibration_offsets',
-    'undeclared_interfaces',
     'unknown_rates',
     'unknown_joints',
 )
 
 #: Options that do not apply to a recording, which is mapped message by message.
-_NOT_USED = ('state_timeout', 'publish')
+_NOT_USED = ('state_timeout', 'publish_rate')
 
 #: The option with a file that is itself a parameter file.
 _TUNED = 'tuned_file'
@@ -95,11 +91,6 @@ class BridgeSetup:
     numbers: Mapping[str, float | bool]
     file: str
     data: bytes
-
-    @property
-    def aliases(self) -> dict[str, str]:
-        """Types in the description to installed types."""
-        return split_pairs('plugin_aliases', self.options.plugin_aliases)
 
     def periods(self, robot: RobotTransmissions) -> dict[str, float]:
         """
@@ -142,8 +133,8 @@ class BridgeSetup:
             )
         if self.options.tuned_file:
             yield (
-                f'{unused}: {_TUNED}; to use its numbers, give it with '
-                '--params-file, or write them into the description by export'
+                f'{unused}: {_TUNED}; to use its numbers, save those of the running bridge '
+                'by "param dump"'
             )
 
     def robot(
@@ -159,9 +150,9 @@ class BridgeSetup:
         :raises UsageError: If a number or an option does not fit the robot.
         """
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
-            robot, findings = load_transmissions(load_description(description), self.options)
+            robot = load_transmissions(load_description(description), self.options)
             self.periods(robot)
-        notes = [*self._iterate_unused(robot, is_recorded), *(each.text for each in findings)]
+        notes = [*self._iterate_unused(robot, is_recorded)]
         tunables = list_parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}
         with _name_line(self.file, self.data, TransmissionBridgeError):
@@ -196,7 +187,7 @@ def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTr
 
 def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
     """
-    Return the parameters from ``--params-file``, ``--actuator-names`` and ``--alias``.
+    Return the parameters from ``--params-file`` and ``--actuator-names``.
 
     The command line overrides the file.
 
@@ -210,8 +201,6 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
         with _name_line(file, data, ParameterError):
             options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED, _TUNED)))
     given: dict[str, Any] = {}
-    if arguments.alias:
-        given['plugin_aliases'] = tuple(arguments.alias)
     if names := getattr(arguments, 'actuator_names', ()):
         # Entries may name one of these drivers by its topic.
         topics = drivers or options.actuator_state_topics
@@ -222,6 +211,6 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
     try:
         options = replace(options, **given)
     except ParameterError as error:
-        option = '--alias' if error.parameter == 'plugin_aliases' else '--actuator-names'
-        raise UsageError(f'{option}: expected {error.expected}, found {error.found}') from None
+        what = f'expected {error.expected}, found {error.found}'
+        raise UsageError(f'--actuator-names: {what}') from None
     return BridgeSetup(options, numbers, file, data)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 import math
 import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
+from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.bridge_client import BridgeClient
-from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
+from transmission_bridge.tools.cli import Console, Exit, printable
 from transmission_bridge.tools.watch_screen import open_screen
 from transmission_bridge.tools.watch_state import COLUMNS, describe_missing_sides, WatchState
 
@@ -37,7 +39,7 @@ class WatchClient(BridgeClient):
     """
 
     def __init__(self, state: WatchState, *, is_complete: bool = False) -> None:
-        super().__init__('transmission_bridge_watch', state.node)
+        super().__init__('watch', state.node)
         self._state = state
         self._is_complete = is_complete
         self._names: dict[str, None] = {}
@@ -68,10 +70,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     state = WatchState(options.node.strip('/'))
     client = WatchClient(state)
     try:
-        with clean_end(as_interrupt=True):
+        with clean_end(), suppress(KeyboardInterrupt):  # the usual end
             _show_until_end(options, console, state, client.spin_for)
-    except KeyboardInterrupt:
-        pass  # the usual end
     finally:
         client.close()
     missing = describe_missing_sides(state, time.monotonic())

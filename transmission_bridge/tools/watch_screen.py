@@ -27,12 +27,12 @@ Line = tuple[str, str]
 #: The columns after the name, and their widths.
 _WIDTHS = {
     **dict.fromkeys(('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF'), 10),
-    **{AGE: 7, CLAMPED: 7, 'UNITS': 24},
+    **{AGE: 7, CLAMPED: 7, 'UNITS': 24, 'UNKNOWN': 24},
 }
 
 #: Columns in the order in which a narrow terminal omits them; the position always stays. Long
 #: names are shortened before the essential columns are omitted.
-_OMITTED_FIRST = ('UNITS', CLAMPED, 'CMD EFF', 'CMD VEL', 'EFF', 'VEL', 'CMD POS', AGE)
+_OMITTED_FIRST = ('UNITS', CLAMPED, 'CMD EFF', 'CMD VEL', 'EFF', 'VEL', 'UNKNOWN', 'CMD POS', AGE)
 _ESSENTIAL = ('CMD POS', AGE)
 
 #: Minimum width of a name, and the gap between columns.
@@ -211,7 +211,8 @@ def _format_table(shown: Sequence[WatchRow], columns: Sequence[str], names: int)
 def _format_cells(row: WatchRow) -> dict[str, str]:
     """Return the texts of a row by column."""
     cells = {column: _format_value(column, value) for column, value in row.numbers.items()}
-    return cells | ({'UNITS': printable(row.units)[: _WIDTHS['UNITS']]} if row.units else {})
+    texts = {'UNITS': row.units, 'UNKNOWN': row.unknown}
+    return cells | {key: printable(text)[: _WIDTHS[key]] for key, text in texts.items() if text}
 
 
 def _format_value(column: str, value: float) -> str:

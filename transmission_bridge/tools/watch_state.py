@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 import os
 
-from transmission_bridge.bridge.diagnostics import Status, UNITS_OF
+from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
 from transmission_bridge.errors import shortened
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
 
@@ -26,8 +26,8 @@ _DRIVER, _DRIVER_COMMANDS = 'actuator_states', 'actuator_commands'
 
 _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 
-#: The status of all actuators, and the begin of a sentence that lists stale ones.
-_ACTUATORS, _LATE = 'actuators', 'no fresh state of '
+#: The statuses of all actuators and of all joints, and the kinds of their rows.
+_KINDS = {'actuators': 'actuator', 'joints': 'joint'}
 
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
@@ -51,12 +51,14 @@ class WatchRow:
     :param numbers: By column: latest state and command, age of the state [s], and number of
         commands that the bridge has clamped; absent if unknown or zero.
     :param units: Units of position, velocity and effort, empty for SI.
+    :param unknown: The reason why the bridge does not know it, empty if it does.
     """
 
     kind: str
     name: str
     numbers: Mapping[str, float]
-    units: str
+    units: str = ''
+    unknown: str = ''
 
 
 @dataclass
@@ -179,40 +181,21 @@ class WatchState:
         """The bridges, or all others if they are missing."""
         return self.bridges or list(self.reports.values())
 
-    def list_troubles(self) -> list[Status]:
+    def list_findings(self) -> list[tuple[int, str]]:
         """
-        Return the statuses that are not OK, most severe first.
+        Return level and text of each status that is not OK, most severe first.
 
         If the bridge is missing, the statuses of other bridges are returned.
         """
-        found = [each for bridge in self._shown_bridges for each in bridge.troubles]
-        return sorted(found, key=lambda each: -each.level)
-
-    def list_findings(self) -> list[tuple[int, str]]:
-        """
-        Return level and text of each trouble, most severe first, without repetitions.
-
-        Findings that differ in names only become one, and stale actuators are not repeated by
-        their transmissions.
-        """
-        told = {
-            bridge.name
+        found = [
+            (each.level, f'{each.name}: {each.message}')
             for bridge in self._shown_bridges
-            if _find_fact(bridge, _ACTUATORS, 'stale')
-        }
-        found = []
-        for status in self.list_troubles():
-            node, _, part = status.name.partition(': ')
-            sentences = status.message.split('; ')
-            if node in told and part.startswith('transmission '):
-                sentences = [each for each in sentences if not each.startswith(_LATE)]
-            if sentences:
-                text = '; '.join(_merge_sentences(sentences))
-                found.append((status.level, f'{status.name}: {text}'))
-        return found
+            for each in bridge.troubles
+        ]
+        return sorted(found, key=lambda each: -each[0])
 
     def make_rows(self, now: float) -> list[WatchRow]:
-        """Return actuators, then joints, each in the order of their first messages."""
+        """Return actuators, then joints, in the order of their first messages."""
         # Drivers with their own command topics may use the same names.
         own = {each.rpartition('/')[0] for each in self._command_topics} - {''}
         found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
@@ -224,50 +207,33 @@ class WatchState:
                 cells = found.setdefault(key, {})
                 for column, value in values.items():
                     cells[column] = max(value, cells.get(column, value))
+        units, unknown, clamped = {}, {}, Counter[str]()
         statuses = [each for bridge in self._shown_bridges for each in bridge.statuses.items()]
-        facts = [(part, *value) for part, status in statuses for value in status.values]
-        units = {fact: text for _, fact, text in facts if fact.startswith(UNITS_OF)}
-        clamped: Counter[str] = Counter()
-        for part, fact, text in facts:
-            if part.startswith('commands of ') and text.isdecimal():
-                clamped[fact] += int(text)
+        for part, fact in ((part, fact) for part, status in statuses for fact in status.facts):
+            value = str(fact.value)
+            if part in _KINDS and fact.key.startswith(UNITS_OF):
+                units['actuator', fact.key.removeprefix(UNITS_OF)] = value
+            elif part in _KINDS and fact.key.startswith(UNKNOWN):
+                unknown[_KINDS[part], fact.key.removeprefix(UNKNOWN)] = value
+            elif part.startswith('commands of ') and value.isdecimal():
+                clamped[fact.key] += int(value)
         rows = []
-        for (kind, name), cells in found.items():
+        # In the order of kinds, and otherwise stable.
+        for key in sorted(dict.fromkeys([*found, *unknown]), key=lambda each: each[0]):
+            cells = found.get(key, {})
             numbers = {column: value for column, (_, value) in cells.items()}
             times = [time for column, (time, _) in cells.items() if column in COLUMNS.values()]
             if times:
                 numbers[AGE] = max(now - max(times), 0.0)
-            if kind == 'joint' and (count := clamped[f'clamped {name}']):
+            if key[0] == 'joint' and (count := clamped[f'clamped {key[1]}']):
                 numbers[CLAMPED] = count
-            unit = units.get(UNITS_OF + name, '') if kind == 'actuator' else ''
-            rows.append(WatchRow(kind, name, numbers, unit))
+            rows.append(WatchRow(*key, numbers, units.get(key, ''), unknown.get(key, '')))
         return rows
-
-
-def _merge_sentences(sentences: Sequence[str]) -> list[str]:
-    """Return sentences that differ only in quoted names as one with the first of the names."""
-    groups: dict[tuple[str, ...], list[list[str]]] = {}
-    for sentence in sentences:
-        if sentence.startswith(_LATE):
-            names = sentence.removeprefix(_LATE).split(', ')
-            sentence = _LATE + shortened(names, show=str)
-        parts = sentence.split("'")
-        # A name stands between two quotes; an apostrophe alone is no quote.
-        if len(parts) % 2 == 0:
-            parts = [sentence]
-        groups.setdefault(tuple(parts[::2]), []).append(parts[1::2])
-    merged = []
-    for pieces, rows in groups.items():
-        columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
-        names = [shortened([f"'{name}'" for name in column], show=str) for column in columns]
-        words = [part + name for part, name in zip(pieces, [*names, ''], strict=True)]
-        merged.append(''.join(words))
-    return merged
 
 
 def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:
     """Return a value of a status, empty without such a value."""
-    return dict(bridge.statuses[part].values).get(key, '') if part in bridge.statuses else ''
+    return bridge.statuses[part][key] if part in bridge.statuses else ''
 
 
 def _find_timeout(bridge: BridgeReport, topic: str) -> str:

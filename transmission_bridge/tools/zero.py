@@ -14,7 +14,7 @@ from transmission_bridge.tools.cli import Console, Exit, printable
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    with open_bridge('transmission_bridge_zero', options.node) as client:
+    with open_bridge('zero', options.node) as client:
         stored = require_answer(client, partial(client.zero_joints, absolute=options.absolute))
     console.out.line(printable(stored))
     return Exit.OK

@@ -26,33 +26,22 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 
 
 def build_all(
-    robot: RobotDescription,
-    registry: Registry,
-    aliases: Mapping[str, str],
-    passive_joints: str = 'none',
+    robot: RobotDescription, registry: Registry, passive_joints: str = 'none'
 ) -> tuple[tuple[Binding, ...], tuple[Finding, ...]]:
     """
-    Build every valid transmission; ``aliases`` map the robot's type strings to those of plugins.
+    Build every valid transmission.
 
     The findings report each failure, each unused item and each further provider of a type.
     """
     built = []
     specs = robot.transmissions
-    types = dict.fromkeys(aliases.get(spec.type, spec.type) for spec in specs)
+    types = dict.fromkeys(spec.type for spec in specs)
     disabled = (plugin for each in types for plugin in registry.disabled(each))
     findings = [Finding('error', plugin.error) for plugin in disabled]
     for spec in specs:
-        type_name = aliases.get(spec.type, spec.type)
         try:
-            loaded = registry.load(type_name)
+            loaded = registry.load(spec.type)
             item, unused = build_transmission(loaded, spec, None, robot, passive_joints)
-            if type_name != spec.type and unused:
-                # A type that ignores part of the description is a different mechanism.
-                raise TransmissionError(
-                    f"'{type_name}' does not fit as an alias of '{spec.type}'",
-                    expected='everything in the description to be used',
-                    found='; '.join(finding.message for finding in unused),
-                )
         except TransmissionBridgeError as error:
             findings.append(_to_finding(spec, error))
         except (Exception, SystemExit) as error:  # a bug of a plugin disables its own joints only

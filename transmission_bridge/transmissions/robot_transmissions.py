@@ -58,9 +58,8 @@ class RobotTransmissions(Robot):
     :param robot: The description.
     :param pass_through: Whether joints without a transmission pass through.
     :param registry: Plugins to use instead of the installed ones.
-    :param aliases: Maps type strings of the robot to type strings of the plugins to use instead.
-    :param passive_joints: Which passive joints of linkages :attr:`joint_names` includes: ``all``,
-        ``no_balls`` or ``none``.
+    :param passive_joints: Which passive joints of linkages :attr:`joint_names` includes: ``all``
+        or ``none``.
     :param actuator_units: Units of actuators of joints that pass through, by name, as
         ``position_unit:turn, velocity_unit:rpm``.
     :raises UnknownNameError: If ``actuator_units`` name an actuator that the robot does not have.
@@ -74,14 +73,13 @@ class RobotTransmissions(Robot):
         *,
         pass_through: bool = True,
         registry: Registry | None = None,
-        aliases: Mapping[str, str] | None = None,
         passive_joints: str = 'all',
         actuator_units: Mapping[str, str] | None = None,
     ) -> None:
         #: The description that the transmissions were built from.
         self.description = robot
         self._passive_joints = passive_joints
-        built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
+        built, findings = build_all(robot, registry or Registry(), passive_joints)
         #: Joints without a transmission that do not pass through: name to rejected transmission.
         #: A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint
         #: that does not exist, and may refer to any of them.

@@ -517,36 +517,29 @@ class SpecReader:
         # ros2_control ignores it silently. If it counted here, one URDF would move the robot
         # in opposite directions there and here.
         is_reversed = meaning == REVERSED and spec.value.lower() != 'false'
-        is_error = is_reversed or meaning in (*UNITS, *BY_ROLE)
         read = self._find_read(MECHANICAL_REDUCTION if is_reversed else meaning, scope)
-        missing = [asked for asked in read if not asked.given]
-        wrong = [asked for asked in missing if not _is_number(spec.value, asked.value)]
-        places = self._describe_places(wrong or missing or read)
-        of = f" of {scope[0][:-1]} '{scope[1]}'" if scope else ''
-        message = f"parameter '{spec.name}'{of} is not used by {self.spec.type}"
+        wrong = [x for x in read if not (x.given or _is_number(spec.value, x.value))]
+        is_error = bool(wrong) or is_reversed or meaning in (*UNITS, *BY_ROLE)
+        places = [f'{x.tag} in {self._describe_scope(x.scope)}' for x in wrong or read]
+        expected = ' or '.join(dict.fromkeys(places))
         if is_reversed:
-            message += '; write a negative mechanical_reduction' if read else ''
-            expected = f'a negative {places}' if read else f"no '{spec.name}'"
-        elif is_error:
-            expected = f'{meaning} inside an <actuator>'
-            if meaning in BY_ROLE:
-                expected = f'<param name="{meaning}">true</param> inside the <transmission>'
-            if (self.spec.dialect, meaning) == ('ros_control', 'ignore_absolute_encoder'):
-                expected = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
-        elif read:
-            expected = places if missing else f'only {places}'
-            instead = ' or '.join(dict.fromkeys(f'{asked.value:g}' for asked in wrong))
-            message += f'; {instead} would be used instead' if wrong else ''
-        else:
+            expected = f'a negative {expected}' if expected else f"no '{spec.name}'"
+        elif read and all(x.given for x in read):
+            expected = f'only {expected}'
+        elif meaning in (*UNITS, *BY_ROLE):
+            place = 'an <actuator>' if meaning in UNITS else 'the <transmission>'
+            expected = f'<param name="{meaning}"> in {place}'
+        elif not read:
             expected = ''.join(map(shown, find_closest(spec.name, self._names, 1)))
         is_of_driver = scope[:1] == ('actuators',) and not (meaning or expected)
         is_of_driver &= spec.path.rpartition('/')[2].partition('[')[0] == 'param'
-        if is_error or wrong:
+        message = f'unread <{spec.name}> in {self._describe_scope(scope)}'
+        if is_error:
             message = f"transmission '{self.spec.name}' cannot be used: {message}"
         elif is_of_driver:
             message += ': it is left to the driver'
         return Finding(
-            'error' if is_error or wrong else 'info' if is_of_driver else 'warning',
+            'error' if is_error else 'info' if is_of_driver else 'warning',
             message,
             line=spec.line,
             path=spec.path,
@@ -556,19 +549,14 @@ class SpecReader:
             fatal_if_strict=not is_of_driver,
         )
 
+    def _describe_scope(self, scope: ParameterPath) -> str:
+        return f"{scope[0][:-1]} '{scope[1]}'" if scope else f"transmission '{self.spec.name}'"
+
     def _find_read(self, field: str, scope: ParameterPath) -> list[_Request]:
         """Return the numbers at ``scope`` if one is the own of a member, otherwise all."""
         of_field = [each for each in self._asked if each.field == field]
         here = [each for each in of_field if scope and each.scope == scope]
         return here if any(not each.tag.startswith('<param') for each in here) else of_field
-
-    def _describe_places(self, numbers: list[_Request]) -> str:
-        """Return the places of numbers as the user would write them."""
-        places: dict[str, dict[str, None]] = {}
-        for asked in numbers:
-            side, name = asked.scope or ('transmissions', self.spec.name)
-            places.setdefault(asked.tag, {})[f'<{side[:-1]} name="{name}">'] = None
-        return ', or '.join(f'{tag} inside {" or ".join(x)}' for tag, x in places.items())
 
 
 def _is_number(text: str, value: float) -> bool:

@@ -262,6 +262,11 @@ def _registry():
 
 _KNEE = Path(__file__).parents[3] / 'docs' / 'transmissions.md'
 
+_TOPICS = (
+    '<ros2_control name="topics" type="sensor"><hardware><plugin>'
+    'joint_state_topic_hardware_interface/JointStateTopicSystem</plugin></hardware></ros2_control>'
+)
+
 _CYLINDER = params(crank_radius=0.1, pivot_distance=0.4, crank_angle=1.5)
 _HOIST = _simple('hoist', 'lift', 'winch', -4.0, 0.25)
 _LIFT = Joint(-0.5, 0.5, 1.0, 50.0, slides=True)
@@ -393,13 +398,15 @@ ROBOTS = {
 
 
 @cache
-def maps(name):
-    """Return the maps of a robot."""
+def maps(name, *, is_divided=False):
+    """Return the maps of a robot, with topic-based hardware if joints are rejected alone."""
     facts = ROBOTS[name]
     text = facts.text
     if facts.urdf:
         document = _KNEE.read_text(encoding='utf-8')
         text = re.search(rf'file={facts.urdf}\n(.*?)^```$', document, re.DOTALL | re.MULTILINE)[1]
+    if is_divided:
+        text = text.replace('</robot>', f'{_TOPICS}</robot>')
     robot = RobotTransmissions(load_description(text), registry=_registry())
     own = {motor for group in facts.groups for motor in group.actuators}
     assert set(robot.actuator_names) == own, (robot.actuator_names, own)

@@ -202,7 +202,7 @@ unknown_joints: 'nan'
 limits: 7
 actuator_names: []
 state_timeout: 0.5
-publish: on_all
+publish_rate: 50.0
 transmissions:
   pan_drive: {joints: {pan: {offset: -1.5}}}
   gone: {joints: {x: {offset: 1.0}}}
@@ -210,7 +210,7 @@ transmissions.wrist.actuators.m3.mechanical_reduction: -60.0"""
 
 
 def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
-    """Numbers of transmissions, topics and what is unknown; what is not used is listed."""
+    """Numbers of transmissions, turns, topics and what is unknown; what it leaves out is told."""
     topics = {
         '/left/states': (bags.JOINT_STATE, bags.states(300, ('m1',), 1)),
         '/right/states': (bags.JOINT_STATE, bags.states(300, ('m2', 'm3'), 2, 1_700_001)),
@@ -221,7 +221,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
     result = run('convert', source, tmp_path / 'out.mcap', *file)
     assert result.code == 0
     assert "no such number: 'transmissions.gone.joints.x.offset'" in result.err
-    assert 'mapped message by message: state_timeout, publish' in result.err
+    assert 'mapped message by message: state_timeout, publish_rate' in result.err
     assert result.err.count('\n') == 2
     published = bags.live(
         [m for m in bags.read(source).messages if m[0] != '/robot_description'],
@@ -232,7 +232,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
         unknown_rates='zero',
         unknown_joints='nan',
         wrap_period={'m1': 0.5},
-        unknown_turn='first',
+        resolves_turns=False,
     )
     assert bags.told(tmp_path / 'out.mcap', '/joint_states') == published
 

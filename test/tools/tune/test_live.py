@@ -132,17 +132,15 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
 
 
 def test_another_description_is_another_robot(robot, live_arm, peer):
-    """An offset of its calibration mark is not one of tuning, and nothing to be saved."""
-    live_arm.start(calibration_offsets='true')
+    """An offset of its description is not one of tuning, and nothing to be saved."""
+    live_arm.start()
     robot.until(lambda: robot.model is not None)
     model = robot.model
     assert peer.change_state('deactivate')
     assert peer.change_state('cleanup')
     other = ARM.read_text(encoding='utf-8')
-    joint, mark = '<joint name="shoulder_pan" type="revolute">', '<calibration rising="0.125"/>'
-    for old, new in (('<offset>0.25</offset>', ''), (joint, joint + mark)):
-        assert old in other
-        other = other.replace(old, new)
+    assert '<offset>0.25</offset>' in other
+    other = other.replace('<offset>0.25</offset>', '<offset>0.125</offset>')
     assert peer.set_parameters({'robot_description': other}).successful
     for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
         if peer.state() == before:  # else it has started by itself
@@ -150,19 +148,6 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
     robot.until(lambda: robot.model is not model)
     robot.until(lambda: robot.model.find_value(OFFSET) == 0.125)
     assert robot.model.list_changes() == {}
-
-
-def test_commands_of_a_driver_that_wraps_are_shown_in_its_turn(robot, live_arm):
-    """The motor is sent to where its encoder wraps to, the joint to where it was commanded."""
-    live_arm.start(wrap_period='[shoulder_pan_motor=6.25]', unknown_turn='first')
-    robot.until(lambda: robot.model is not None)
-    for position in (1.0, 3.0, -2.25):
-        live_arm.positions = {**live_arm.positions, 'shoulder_pan_motor': position}
-        reached = 0.25 + (position % 6.25) / 101.0
-        robot.until(lambda: math.isclose(robot.pan[0], reached))
-    live_arm.target, live_arm.commanded = robot.pan[0], 'shoulder_pan'
-    robot.until(lambda: np.isfinite(robot.pan[2]))
-    assert math.isclose(robot.pan[2], live_arm.target)
 
 
 def test_a_reversed_servo_is_read_in_the_turn_of_the_bridge(robot, live_arm):

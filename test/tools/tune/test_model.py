@@ -234,7 +234,7 @@ def test_what_is_saved_gives_the_numbers_back(suffix):
 
 def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     """All joints at zero where they may be."""
-    robot = FileRobot(ARM, robot_of(ARM), {}, {})
+    robot = FileRobot(ARM, robot_of(ARM), {})
     np.testing.assert_allclose(robot.read_state().joints[0], 0.0, atol=1e-12)
     robot.move_actuator(0, 101.0)
     moved = dict(zip(robot.model.robot.joint_names, robot.read_state().joints[0], strict=True))

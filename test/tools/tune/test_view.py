@@ -104,7 +104,7 @@ def open_page(request):
         server = open_server(RequestGuard('127.0.0.1'), '127.0.0.1', 9400, 'test')
         request.addfinalizer(server.stop)
         if session is None:
-            robot = FileRobot(data, RobotTransmissions(load_description(data)), {}, {})
+            robot = FileRobot(data, RobotTransmissions(load_description(data)), {})
             settings = PageSettings(may_change, output, False, Packages())
             session = TuneSession(server, robot, settings, PageView)
         return Page(session, server)

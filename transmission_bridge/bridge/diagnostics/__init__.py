@@ -10,42 +10,29 @@ from typing import TYPE_CHECKING
 from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
-    from transmission_bridge.bridge.diagnostics.driver_watch import (
+    from transmission_bridge.bridge.diagnostics.inspection import (
+        BridgeWatch as BridgeWatch,
         Look as Look,
         Peers as Peers,
     )
-    from transmission_bridge.bridge.diagnostics.inspection import (
-        BridgeWatch as BridgeWatch,
-    )
     from transmission_bridge.bridge.diagnostics.status import (
         ERROR as ERROR,
+        Fact as Fact,
         make_status as make_status,
-        NAME_LENGTH as NAME_LENGTH,
         OK as OK,
         Recent as Recent,
         Status as Status,
-        Trouble as Trouble,
+        TOOLS as TOOLS,
         TroubleLog as TroubleLog,
         UNITS_OF as UNITS_OF,
+        UNKNOWN as UNKNOWN,
         WARN as WARN,
     )
 
+_KEYS = ['TOOLS', 'UNITS_OF', 'UNKNOWN']
+_STATUS = ['ERROR', 'Fact', 'OK', 'Recent', 'Status', 'TroubleLog', 'WARN', 'make_status']
+
 __all__, __getattr__ = import_lazily(
     __name__,
-    {
-        'driver_watch': ['Look', 'Peers'],
-        'inspection': ['BridgeWatch'],
-        'status': [
-            'ERROR',
-            'NAME_LENGTH',
-            'OK',
-            'Recent',
-            'Status',
-            'Trouble',
-            'TroubleLog',
-            'UNITS_OF',
-            'WARN',
-            'make_status',
-        ],
-    },
+    {'inspection': ['BridgeWatch', 'Look', 'Peers'], 'status': [*_KEYS, *_STATUS]},
 )

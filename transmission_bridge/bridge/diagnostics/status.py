@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-REP 107 diagnostics as plain data: statuses, their troubles, and the lines that are logged.
+REP 107 diagnostics as plain data: statuses, their facts, and the lines that are logged.
 
 Counts are totals since the node was configured. Levels describe the present: an event, such as a
 rejected message, is shown for 5 s.
@@ -22,10 +22,14 @@ from transmission_bridge.errors import clipped, shortened
 OK, WARN, ERROR = 0, 1, 2
 
 #: Largest length of the name of a status and of a key; received names may be of any length.
-NAME_LENGTH = 256
+_NAME_LENGTH = 256
 
-#: Key of the units of an actuator, before the name that its driver uses.
-UNITS_OF = 'units '
+#: Keys before names: the units of an actuator by the name that its driver uses, and the reason why
+#: an actuator or a joint is unknown.
+UNITS_OF, UNKNOWN = 'units ', 'unknown '
+
+#: First part of the names of this package's tools, which do not count as subscribers.
+TOOLS = 'transmission_bridge_'
 
 #: Seconds for which an event is shown.
 SHOWN = 5.0
@@ -34,18 +38,19 @@ SHOWN = 5.0
 _LOG_PERIOD = 5.0
 
 
-class Trouble(NamedTuple):
+class Fact(NamedTuple):
     """
-    A trouble of a part.
+    A fact about a part; a trouble if its level is not ``OK``.
 
-    :param name: Identifies it in the log while its sentence changes; empty: not logged here.
-    :param level: ``WARN`` or ``ERROR``.
-    :param sentence: The trouble, the finding and the remedy; empty: there is no trouble.
+    :param value: Its value, and the remedy of a trouble. Empty: the fact does not exist.
+    :param level: ``OK``, ``WARN`` or ``ERROR``.
+    :param is_logged: Whether the trouble is logged here; others are logged when they happen.
     """
 
-    name: str
-    level: int
-    sentence: str
+    key: str
+    value: object
+    level: int = OK
+    is_logged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,62 +60,48 @@ class Status:
 
     :param name: Name of the part, without the name of the node.
     :param level: ``OK``, ``WARN`` or ``ERROR``.
-    :param values: Pairs of key and value.
-    :param troubles: The causes of level and message.
+    :param message: The troubles, the worst first.
+    :param facts: Its keys and values.
     """
 
     name: str
     level: int
     message: str
-    values: tuple[tuple[str, str], ...]
-    troubles: tuple[Trouble, ...] = ()
+    facts: tuple[Fact, ...]
 
     def __getitem__(self, key: str) -> str:
-        """Return the value of a key."""
-        return dict(self.values)[key]
+        """Return the value of a key, empty without such a key."""
+        return next((str(fact.value) for fact in self.facts if fact.key == key), '')
 
 
-def make_status(
-    name: str,
-    troubles: Iterable[Trouble],
-    values: Mapping[str, object],
-    fine: str = 'OK',
-    *,
-    state: str = '',
-) -> Status:
+def make_status(name: str, facts: Iterable[Fact], fine: str = 'OK', *, state: str = '') -> Status:
     """
     Return a status with the level of the worst trouble and texts of limited length.
 
-    :param troubles: Those without a sentence are left out.
     :param fine: The message without troubles.
     :param state: The first words of every message.
     """
-    found = tuple(each for each in troubles if each.sentence)
-    return _make_status(name, found, tuple(values.items()), fine, state)
+    return _make_status(name, tuple(each for each in facts if each.value != ''), fine, state)
 
 
 @lru_cache(256)  # most parts are as they were a second ago
-def _make_status(
-    name: str,
-    troubles: tuple[Trouble, ...],
-    values: tuple[tuple[str, object], ...],
-    fine: str,
-    state: str,
-) -> Status:
-    found = sorted(troubles, key=lambda each: -each.level)
-    words = [state, *(each.sentence for each in found)]
+def _make_status(name: str, facts: tuple[Fact, ...], fine: str, state: str) -> Status:
+    found = sorted((each for each in facts if each.level), key=lambda each: -each.level)
+    words = [state, *(f'{each.key}: {each.value}' for each in found)]
     return Status(
-        clipped(name, NAME_LENGTH),
+        clipped(name, _NAME_LENGTH),
         found[0].level if found else OK,
         clipped('; '.join(filter(None, words)) or fine),
-        tuple((clipped(key, NAME_LENGTH), clipped(str(value))) for key, value in values),
-        tuple(found),
+        tuple(
+            each._replace(key=clipped(each.key, _NAME_LENGTH), value=clipped(str(each.value)))
+            for each in facts
+        ),
     )
 
 
 class Recent:
     """
-    What earlier looks have found.
+    Counts and facts of earlier looks.
 
     :param time: Returns the time [s] of a steady clock.
     """
@@ -131,13 +122,13 @@ class Recent:
         self._totals[key] = total
         return total - before if total >= before else total
 
-    def has_grown(self, key: Hashable, total: int) -> bool:
-        """Return whether a count has grown in the last 5 s."""
-        return self.was_true(key, self.count_growth(key, total) > 0)
-
-    def list_grown(self, kind: tuple[str, str], counts: Mapping[str, int]) -> list[str]:
+    def list_grown(self, kind: Hashable, counts: Mapping[str, int]) -> list[str]:
         """Return the keys of counts of one kind that have grown in the last 5 s."""
-        return [key for key, count in counts.items() if self.has_grown((*kind, key), count)]
+        return [
+            key
+            for key, count in counts.items()
+            if self.was_true((kind, key), self.count_growth((kind, key), count) > 0)
+        ]
 
     def was_true(self, key: Hashable, is_so: bool) -> bool:
         """Return whether a fact is true at this look, or was true in the last 5 s."""
@@ -174,35 +165,32 @@ class TroubleLog:
         self._time = time
         self._said: dict[tuple[str, str], float] = {}
         # Logged troubles, with the times of their start and of their last presence.
-        self._lasting: dict[tuple[str, str], tuple[Trouble, float, float]] = {}
+        self._lasting: dict[tuple[str, str], tuple[Fact, float, float]] = {}
 
     def list_log_lines(self, statuses: Iterable[Status]) -> list[tuple[int, str]]:
         """Return level and text of the lines to log; ``OK`` is information."""
         now = self._time()
         present = {
-            (status.name, trouble.name): trouble
+            (status.name, fact.key): fact
             for status in statuses
-            # Keep the worst trouble of a kind.
-            for trouble in sorted(status.troubles, key=lambda each: each.level)
-            if trouble.name
+            for fact in status.facts
+            if fact.level and fact.is_logged
         }
         lines: dict[tuple[int, str], list[str]] = {}
-        for key, trouble in present.items():
+        for key, fact in present.items():
             lasting, since, _ = self._lasting.get(key, (None, now, now))
             if lasting is None and not self._may_log(key, now):
                 continue
-            if lasting is None or trouble.level > lasting.level:
-                lasting = trouble
+            if lasting is None or fact.level > lasting.level:
+                lasting = fact
                 self._said[key] = now
-                lines.setdefault((trouble.level, trouble.sentence), []).append(key[0])
+                lines.setdefault((fact.level, f'{fact.key}: {fact.value}'), []).append(key[0])
             self._lasting[key] = lasting, since, now
         for key in [key for key in self._lasting if key not in present]:
             if self._may_log(key, now):
-                trouble, since, until = self._lasting.pop(key)
+                fact, since, until = self._lasting.pop(key)
                 self._said[key] = now
-                lasted = until - since
-                length = f'{lasted:.0f} s' if lasted >= 1.0 else 'less than 1 s'
-                words = f'ended after {length}: {trouble.sentence}'
+                words = f'ended after {until - since:.1f} s: {fact.key}: {fact.value}'
                 lines.setdefault((OK, words), []).append(key[0])
         return [
             (level, f'{shortened(names, show=str)}: {words}')

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         split_pairs as split_pairs,
         strip_prefixes as strip_prefixes,
         warn_of_lost_names as warn_of_lost_names,
-        warn_of_unused_aliases as warn_of_unused_aliases,
     )
     from transmission_bridge.bridge.options.parameter_file import (
         describe_leaf as describe_leaf,
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
         warn_of_unused_parameter_files as warn_of_unused_parameter_files,
     )
     from transmission_bridge.bridge.options.tuned_file import (
-        is_dependency as is_dependency,
-        list_position_numbers as list_position_numbers,
         TunedFile as TunedFile,
     )
 
@@ -56,7 +53,6 @@ __all__, __getattr__ = import_lazily(
             'split_pairs',
             'strip_prefixes',
             'warn_of_lost_names',
-            'warn_of_unused_aliases',
         ],
         'parameter_file': [
             'PARAMETERS',
@@ -65,6 +61,6 @@ __all__, __getattr__ = import_lazily(
             'read_parameters',
             'warn_of_unused_parameter_files',
         ],
-        'tuned_file': ['TunedFile', 'is_dependency', 'list_position_numbers'],
+        'tuned_file': ['TunedFile'],
     },
 )

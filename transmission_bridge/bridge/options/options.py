@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any
 
-from transmission_bridge.description import Finding, RobotDescription
+from transmission_bridge.description import Finding
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
@@ -103,19 +103,13 @@ class BridgeOptions:
         "list all of that driver's actuators. Commands to them go to the same namespace "
         "('left/actuator_commands').",
     )
-    plugin_aliases: tuple[str, ...] = _option(
-        (),
-        'Transmission types in the URDF to load as an installed type of the same mechanism, '
-        "each as 'type_in_urdf=installed_type'.",
-    )
     pass_through: bool = _option(
         True, 'Whether joints without a transmission pass through to an actuator of their name.'
     )
     passive_joints: str = _option(
         'all',
-        'Passive joints of linkages to publish: all, all except the angles of ball joints, or '
-        'none.',
-        ('all', 'no_balls', 'none'),
+        'Passive joints of linkages to publish.',
+        ('all', 'none'),
     )
     wrap_period: tuple[str, ...] = _option(
         (),
@@ -123,22 +117,10 @@ class BridgeOptions:
         "unwrapped before the reduction, each as 'actuator=period'.",
         span=WRAP_PERIOD,
     )
-    unknown_turn: str = _option(
-        'resolve',
-        'How to handle a single-turn encoder in an unknown turn. resolve: its joints stay unknown '
-        'until limits, an absolute encoder or ~/zero determine the turn. first: use the first '
-        'reading.',
-        ('resolve', 'first'),
-    )
     actuator_units: tuple[str, ...] = _option(
         (),
         'Units of the drivers of joints without a transmission, each as '
         "'actuator=position_unit:turn, velocity_unit:rpm'; for other joints use the <actuator>.",
-    )
-    calibration_offsets: bool = _option(
-        False,
-        'Whether <calibration rising> of a joint in the URDF is its offset, if its transmission '
-        'has no offset.',
     )
     tuned_file: str = _option(
         '',
@@ -170,42 +152,22 @@ class BridgeOptions:
         'joints of a topic-based component that is silent at its target; 0: never.',
         span=_AUTO_TIMEOUT,
     )
-    max_command_age: float = _option(
-        0.0,
-        'Largest age of a command by its stamp [s], for synchronised clocks; older commands are '
-        'rejected, except trajectories and stamps of zero; 0: no limit.',
-        span=_TIMEOUT,
-    )
-    max_waypoints: int = _option(
-        2000, 'Largest number of waypoints of a trajectory.', span=Range(1, 1_000_000)
-    )
     tuning_guard: bool = _option(
         True,
         'Whether to reject a change of a commanded transmission if, at the present position, it '
         'reverses a motion, changes a ratio by more than a factor of two, or shifts a position by '
         'more than 0.1 rad or 0.05 m.',
     )
-    publish: str = _option(
-        'on_any',
-        'When to publish joint_states: after every message of a driver, after every driver that '
-        'has not timed out has sent a message, or at publish_rate.',
-        ('on_any', 'on_all', 'rate'),
-    )
     publish_rate: float = _option(
-        100.0, 'Rate of joint_states [Hz] if publish is rate.', span=Range(1e-2, 1e4)
+        0.0,
+        'Rate of joint_states [Hz]; 0: after every message of a driver.',
+        span=Range(1e-2, 1e4, (0.0,)),
     )
     limits: str = _option(
         'clamp',
         'How to handle a command outside the limits of joints (URDF, narrowed by ros2_control) or '
         'actuators (<limit>): clamp or scale it, reject its message, or ignore the limits.',
         ('clamp', 'reject', 'off'),
-    )
-    undeclared_interfaces: str = _option(
-        'auto',
-        'How to publish state interfaces that a joint does not declare in its ros2_control '
-        'block: their values, NaN, or (auto) NaN if the hardware plugin is topic-based, because '
-        'it fails on them.',
-        ('auto', 'publish', 'hide'),
     )
     unknown_rates: str = _option(
         'nan',
@@ -220,16 +182,15 @@ class BridgeOptions:
     )
     mixed_commands: str = _option(
         'split',
-        'How to handle a command with several modes: send one message per interface, send one '
-        'message with NaN for absent commands, or reject it.',
-        ('split', 'nan', 'reject'),
+        'How to handle a command with several modes: send one message per interface, or one '
+        'message with NaN for absent commands.',
+        ('split', 'nan'),
     )
     partial_commands: str = _option(
         'hold',
-        'How to handle a command to some joints of a coupled transmission. hold: the others hold '
-        'their last command, or their measured position. zero: they hold a position, with '
-        'velocity and effort zero. reject: the message is rejected.',
-        ('hold', 'zero', 'reject'),
+        'How to handle a command to some joints of a coupled transmission: the others hold their '
+        'last command, or their measured position; or the message is rejected.',
+        ('hold', 'reject'),
     )
     max_step: str = _option(
         'warn',
@@ -237,25 +198,11 @@ class BridgeOptions:
         'the joint allows: warn, ignore it, or reject it.',
         ('warn', 'off', 'reject'),
     )
-    max_acceleration: str = _option(
-        'off',
-        'How to handle a command that accelerates a joint beyond its acceleration limit (min and '
-        'max of the command interface acceleration in ros2_control): ignore it, or reject its '
-        'message. A command that brakes always passes.',
-        ('off', 'reject'),
-    )
     several_interfaces: str = _option(
         'together',
         'How to handle commands to several interfaces of a joint: use all; ignore positions '
         'and velocities that are not the interface that changed last; or reject them.',
         ('together', 'latest', 'reject'),
-    )
-    rejects: str = _option(
-        'auto',
-        'Extent of a rejection that concerns some joints: the message, or the joints of the '
-        'transmission (their velocities end). auto: the latter if the hardware plugin is '
-        'topic-based, because it sends one message for the whole robot.',
-        ('auto', 'message', 'transmission'),
     )
     on_stop: str = _option(
         'zero_rates',
@@ -275,12 +222,6 @@ class BridgeOptions:
         'Speed [rad/s or m/s] above which a joint, or a joint coupled to it, is moving: ~/zero '
         'and ~/store_numbers are rejected, and outward effort beyond a position limit ends.',
         span=Range(0.0, 1e6),
-    )
-    zero_max_age: float = _option(
-        5.0,
-        'Largest age of an actuator state for ~/zero and ~/store_numbers [s]; 0: only '
-        'state_timeout applies.',
-        span=_TIMEOUT,
     )
 
     def __post_init__(self) -> None:
@@ -305,7 +246,7 @@ class BridgeOptions:
                 expected='at least one topic, and no empty names',
                 found=repr(list(self.actuator_state_topics)),
             )
-        for name in ('plugin_aliases', 'wrap_period', 'actuator_units'):
+        for name in ('wrap_period', 'actuator_units'):
             split_pairs(name, getattr(self, name))
         for driver_name in split_pairs('actuator_names', self.actuator_names):
             topic, name = split_topic(driver_name)
@@ -372,25 +313,6 @@ RECORDED = BridgeOptions(state_timeout=0.0)
 
 
 # -- Entries that do not fit the robot -----------------------------------------------------------
-
-
-def warn_of_unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Finding, ...]:
-    """
-    Return a warning for each alias that no transmission uses.
-
-    :param types: The types that the aliases replace.
-    """
-    found = {spec.type for spec in robot.transmissions}
-    found |= {spec.type for spec in robot.rejected}
-    return tuple(
-        Finding(
-            'warning',
-            f"no transmission uses the alias for '{theirs}'; correct or remove it",
-            expected=f'one of {", ".join(sorted(found)) or "no types at all"}',
-        )
-        for theirs in types
-        if theirs not in found
-    )
 
 
 def warn_of_lost_names(

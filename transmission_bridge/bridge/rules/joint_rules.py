@@ -56,17 +56,6 @@ class Rejected(Rule):
         return self._verdict
 
 
-class Mixed(Rule):
-    """With ``mixed_commands: reject`` all joints of a message are commanded in one mode."""
-
-    @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
-        """Yield a rejection."""
-        if pattern.is_command and pattern.is_mixed and plan.options.mixed_commands == 'reject':
-            sentence = 'joints commanded in different modes (mixed_commands is reject)'
-            yield Rejected('mixed', sentence)
-
-
 class JointLimitRule(Rule):
     """With ``limits`` a number outside the limits of its joint is clamped or rejected."""
 
@@ -100,10 +89,10 @@ class Partners(Rule):
     """
     A joint that shares actuators with commanded joints holds (``partial_commands``).
 
-    It holds its last command of their mode, without one its measured position. With ``zero`` its
-    velocity and effort are zero, and so are velocities and accelerations in trajectories. At an
-    end it keeps its active command. If there are too few actuators for it to hold, it ends also,
-    and it follows a command if the ratio is constant (:class:`Followers`).
+    It holds its last command of their mode, without one its measured position; its velocities and
+    accelerations in trajectories are zero. At an end it keeps its active command. If there are too
+    few actuators for it to hold, it ends also, and it follows a command if the ratio is constant
+    (:class:`Followers`).
     """
 
     @classmethod
@@ -139,7 +128,7 @@ class Partners(Rule):
         self._everyone, self._about = plan.make_mask(group.joints), about
         self._rows = np.flatnonzero(mask.any(axis=1)).tolist()
         self._names: Sequence[str] = [f'{each} command' for each in FIELDS]
-        self._still = (VELOCITY, EFFORT) if plan.options.partial_commands == 'zero' else ()
+        self._still: tuple[int, ...] = ()
         if not pattern.is_command:
             self._names, self._still = ARRAYS, (VELOCITY, ACCELERATION)
 
@@ -482,4 +471,4 @@ def list_owned_actuators(binding: Binding) -> list[int]:
 #: In the order of application. Limits come before partners, because a partner that holds keeps
 #: its position beyond a limit; steps and outward rates after them, because these also move.
 #: Followers remove numbers that cannot be mapped, so that arrays are missed before.
-JOINT_RULES = Mixed, JointLimitRule, Partners, NeededArrays, Followers, StepRule, Outward, Map
+JOINT_RULES = JointLimitRule, Partners, NeededArrays, Followers, StepRule, Outward, Map

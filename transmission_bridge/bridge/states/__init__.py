@@ -14,11 +14,11 @@ if TYPE_CHECKING:
         SensorPath as SensorPath,
     )
     from transmission_bridge.bridge.states.state_plan import (
+        list_followers as list_followers,
         NamePlan as NamePlan,
         StatePlan as StatePlan,
     )
     from transmission_bridge.bridge.states.states import (
-        PublishPolicy as PublishPolicy,
         StampFilter as StampFilter,
         States as States,
     )
@@ -32,8 +32,8 @@ __all__, __getattr__ = import_lazily(
     __name__,
     {
         'sensors': ['SensorPath'],
-        'state_plan': ['NamePlan', 'StatePlan'],
-        'states': ['PublishPolicy', 'StampFilter', 'States'],
+        'state_plan': ['NamePlan', 'StatePlan', 'list_followers'],
+        'states': ['StampFilter', 'States'],
         'turns': ['TurnPlan', 'list_wrap_periods', 'unwrap_positions'],
     },
 )

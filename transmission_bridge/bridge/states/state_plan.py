@@ -176,6 +176,7 @@ class StatePlan(NamePlan):
     Its map and its writer contain working memory: one thread uses them.
 
     :param options: By default those of recordings.
+    :param resolves_turns: See :class:`TurnPlan`.
     :ivar map_state: Maps numbers of the actuators; see :meth:`~.robot_map.RobotMap.map_state`.
     :ivar names: The published joints: the robot's, then their followers.
     :ivar forget_solutions: Discards the last solutions of the map.
@@ -187,14 +188,22 @@ class StatePlan(NamePlan):
     :raises TransmissionBridgeError: If an option does not fit the robot.
     """
 
-    def __init__(self, robot: RobotTransmissions, options: BridgeOptions = RECORDED) -> None:
+    def __init__(
+        self,
+        robot: RobotTransmissions,
+        options: BridgeOptions = RECORDED,
+        *,
+        resolves_turns: bool = True,
+    ) -> None:
         renamed = split_pairs('actuator_names', options.actuator_names)
-        turns = TurnPlan(robot, options) if options.wrap_period else None
+        turns = None
+        if options.wrap_period:
+            turns = TurnPlan(robot, options, resolves=resolves_turns)
         lost, units = robot.lost_actuators, DriverUnits(robot)
         super().__init__(robot.actuator_names, renamed, lost, units, turns)
         stream = robot.stream(ACTUATOR_TO_JOINT)
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
-        followers, self._followed, self._chains = _list_followers(robot)
+        followers, self._followed, self._chains = list_followers(robot)
         self.names = (*robot.joint_names, *followers)
         self._encoder = JointStateEncoder()
         self.writer = JointStateWriter(self.names)
@@ -202,7 +211,7 @@ class StatePlan(NamePlan):
         # Testing the bytes takes half the time of all().
         self.finite_bytes = bytearray(len(FIELDS) * len(robot.joint_names))
         self.is_finite = np.frombuffer(self.finite_bytes, dtype=bool).reshape(len(FIELDS), -1)
-        self._hidden = _mask_hidden(robot.description, self.names, options.undeclared_interfaces)
+        self._hidden = _mask_hidden(robot.description, self.names)
         self._fills = options.unknown_rates == 'zero'
         self._omits = options.unknown_joints == 'omit'
         self.is_plain = bool(self.names) and not followers and not self._hidden.any()
@@ -256,7 +265,7 @@ def empty_if_unknown(values: Array) -> Array:
     return EMPTY if np.isnan(values).all() else values
 
 
-def _list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
+def list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
     """
     Return the followers of bridged joints, with chains resolved.
 
@@ -285,14 +294,17 @@ def _list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, 
     return tuple(each[0] for each in found), np.array([each[1] for each in found], int), numbers
 
 
-def _mask_hidden(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask:
-    """Return the mask of the values to hide, shape ``(3, n)``."""
+def _mask_hidden(robot: RobotDescription, names: tuple[str, ...]) -> Mask:
+    """
+    Return the mask of the values to hide, shape ``(3, n)``.
+
+    A topic-based component fails on a state interface that a joint does not declare.
+    """
     declared: dict[str, set[str]] = {}
-    for block in robot.blocks if choice != 'publish' else ():
-        if choice != 'auto' or block.takes_joint_states:
-            for component in block.components:
-                if component.kind == 'joint':
-                    interfaces = (interface.name for interface in component.state_interfaces)
-                    declared.setdefault(component.name, set()).update(interfaces)
+    for block in robot.blocks:
+        for component in block.components if block.takes_joint_states else ():
+            if component.kind == 'joint':
+                interfaces = (interface.name for interface in component.state_interfaces)
+                declared.setdefault(component.name, set()).update(interfaces)
     hidden = [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
     return np.array(hidden).reshape(len(FIELDS), len(names))

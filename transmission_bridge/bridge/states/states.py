@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.contradictions import MotionWatch
 from transmission_bridge.bridge.inputs import (
     BILLION,
     count_nanoseconds,
@@ -119,55 +118,6 @@ class StampFilter:
         return stamp
 
 
-# -- When the joint states are published ---------------------------------------------------------
-
-
-class PublishPolicy:
-    """
-    Decides after each message whether to publish the joint states.
-
-    With ``publish: on_any`` after every message; with ``on_all`` if every source that has not
-    timed out has sent a message since the last publication; with ``rate`` never, because a timer
-    publishes. If time goes backwards, all messages are forgotten.
-
-    :param timeout_of: Returns the timeout of a source [s]. It counts from the first message of any
-        source if this source has not sent one.
-    """
-
-    def __init__(
-        self,
-        options: BridgeOptions,
-        sources: Iterable[str],
-        timeout_of: Callable[[str], float] = lambda source: math.inf,
-    ) -> None:
-        self._policy = options.publish
-        self._sources, self._timeout_of = frozenset(sources), timeout_of
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all messages."""
-        self._heard: dict[str, float] = {}
-        self._missing = self._sources
-
-    def should_publish(self, source: str, now: float) -> bool:
-        """
-        Record a message; return whether to publish the joint states.
-
-        :param source: Its sender.
-        :param now: Time of receipt [s].
-        """
-        if self._policy != 'on_all':
-            return self._policy == 'on_any'
-        if now < max(self._heard.values(), default=now):
-            self.reset()
-        self._heard = (self._heard or dict.fromkeys(self._sources, now)) | {source: now}
-        self._missing -= {source}
-        if any(now - self._heard[each] <= self._timeout_of(each) for each in self._missing):
-            return False
-        self._missing = self._sources
-        return True
-
-
 # -- The latest numbers of one or several drivers ------------------------------------------------
 
 
@@ -238,7 +188,6 @@ class States:
     :param plan: Names of the actuators, and single-turn encoders.
     :param options: ``state_timeout`` is used; 0: never; -1: for each driver the larger of 1 s and
         five periods. By default numbers never time out.
-    :param motion: Compares velocities with positions, if it is given.
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
@@ -254,12 +203,10 @@ class States:
         plan: NamePlan,
         options: BridgeOptions = RECORDED,
         *,
-        motion: MotionWatch | None = None,
         stamp_hold: float = 0.0,
     ) -> None:
-        self._shape, self.motion = (len(FIELDS), plan.count), motion
+        self._shape = len(FIELDS), plan.count
         self.turns = None if plan.turns is None else Turns(plan.turns)
-        self._velocities = deque[Array](maxlen=0) if motion is None else motion.velocities
         timeout = options.state_timeout
         self._is_auto = timeout == AUTO
         self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
@@ -289,8 +236,6 @@ class States:
         self._watch_rows()
         if self.turns is not None and plan.turns is not None:
             self.turns.reset(plan.turns)
-        if self.motion is not None:
-            self.motion.restart()
         self.forget_stamps()
 
     def replace_plan(self, before: NamePlan, after: NamePlan) -> None:
@@ -345,9 +290,6 @@ class States:
             self.turns.count_turns(plan.turns, positions, entries.places, timeouts, now, sent)
         driver.stamp, driver.heard = stamp, now
         self._latest, self._is_mapped = now, False
-        self._velocities.append(self._values[1].copy())
-        if self.motion is not None and now >= self.motion.due:
-            self.motion.end_interval(self._values[0], now)
 
     def _look_up_driver(self, plan: NamePlan, source: str, layout: Layout, now: float) -> _Driver:
         """Return the driver of a message that is its first one or not like its last one."""
@@ -621,12 +563,6 @@ class States:
         """Return the last time of receipt of each actuator [s], minus infinity: never."""
         newest: Array = self._find_receipts().max(axis=0)
         return newest
-
-    def read_given_numbers(self, source: str) -> Array:
-        """Return the numbers of a driver, in the order of the robot."""
-        driver = self._drivers.get(source, _STRANGER)
-        given: Array = self._values[self._givers == driver.number]
-        return given
 
     def list_givers(self) -> tuple[str, ...]:
         """Return the driver of each actuator, or an empty string."""

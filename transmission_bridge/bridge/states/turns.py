@@ -183,8 +183,9 @@ class TurnPlan:
     """
     What the robot and the options determine about turns; positions are in SI.
 
+    :param resolves: Whether the first readings are in an unknown turn; otherwise turns are counted
+        from them.
     :ivar periods: Period of each actuator, NaN: not wrapped; ``wraps`` is the mask.
-    :ivar resolves: Whether the first readings are in an unknown turn.
     :ivar limits: Limits of the joints as measured, without those for commands only, shape
         ``(2, n_joints)``.
     :ivar travels: Largest motion of each joint while all wrapped actuators move by a period.
@@ -196,14 +197,16 @@ class TurnPlan:
         at power-up.
     """
 
-    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+    def __init__(
+        self, robot: RobotTransmissions, options: BridgeOptions, *, resolves: bool = True
+    ) -> None:
         given = list_wrap_periods(robot, options)
         self.robot, self.names = robot, robot.actuator_names
         self.units = DriverUnits(robot)
         periods = np.array([given.get(name, np.nan) for name in self.names])
         self.periods: Array = self.units.in_si(periods, 0)
         self.wraps: Mask = np.isfinite(self.periods)
-        self.resolves = options.unknown_turn == 'resolve'
+        self.resolves = resolves
         urdf = replace(robot.description, blocks=())
         limits = [effective_limits(urdf, name) for name in robot.joint_names]
         self.limits: Array = np.array([[each.lower, each.upper] for each in limits]).T
@@ -320,12 +323,9 @@ class Turns:
     stays unknown. While the turn is unknown, the position is unknown.
 
     Positions and readings are in SI. Every method has the present plan as an argument.
-
-    :ivar waited: Number of readings that were not used because of an unknown turn, by actuator.
     """
 
     def __init__(self, plan: TurnPlan) -> None:
-        self.waited = np.zeros(len(plan.names), dtype=np.int64)
         # Positions of joints beyond their limits, and whether another turn is possible.
         self._beyond: dict[int, tuple[float, str]] = {}
         self._is_tuned = False
@@ -349,8 +349,6 @@ class Turns:
     def reset(self, plan: TurnPlan) -> None:
         """Start again after activation; turns stay known if the gap was short enough."""
         self._wrong.clear()
-        if not plan.resolves:
-            self._totals[:] = np.nan
 
     def accept_tuning(self, before: TurnPlan, after: TurnPlan) -> None:
         """
@@ -419,7 +417,6 @@ class Turns:
             self._moves[is_new] = reach[is_new]
             positions[self._open] = np.nan
             self._resolve_turns(plan, positions, timeouts, now)
-            self.waited += is_new & self._open
 
     def _judge_reading(
         self, plan: TurnPlan, place: int, reading: float, moved: float, reach: float, gap: float

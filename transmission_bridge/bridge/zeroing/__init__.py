@@ -12,10 +12,10 @@ from transmission_bridge.lazy import import_lazily
 if TYPE_CHECKING:
     from transmission_bridge.bridge.zeroing.homing import (
         compute_absolute_targets as compute_absolute_targets,
-        warn_of_double_offsets as warn_of_double_offsets,
     )
     from transmission_bridge.bridge.zeroing.rest import (
         check_at_rest as check_at_rest,
+        MAX_AGE as MAX_AGE,
     )
     from transmission_bridge.bridge.zeroing.zeroing import (
         compute_zero_offsets as compute_zero_offsets,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__, __getattr__ = import_lazily(
     __name__,
     {
-        'homing': ['compute_absolute_targets', 'warn_of_double_offsets'],
-        'rest': ['check_at_rest'],
+        'homing': ['compute_absolute_targets'],
+        'rest': ['MAX_AGE', 'check_at_rest'],
         'zeroing': [
             'compute_zero_offsets',
             'list_settled_joints',

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Offsets of joints from calibration marks and absolute encoders."""
+"""Offsets of joints from absolute encoders."""
 
 from __future__ import annotations
 
@@ -9,72 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from transmission_bridge.bridge.zeroing.zeroing import list_offsets, list_zeroable_joints
-from transmission_bridge.description import Finding, JointSpec
+from transmission_bridge.bridge.zeroing.zeroing import list_zeroable_joints
 from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
-
-# -- <calibration rising> ------------------------------------------------------------------------
-#
-# The position of the joint at the rising edge of its reference switch
-# (http://wiki.ros.org/urdf/XML/joint). If the driver counts from that edge, it is the offset.
-
-
-def compute_calibration_offsets(
-    robot: RobotTransmissions,
-) -> tuple[dict[str, float], tuple[Finding, ...]]:
-    """
-    Return offsets of joints from the calibration marks of the URDF.
-
-    :param robot: With the numbers of its URDF.
-    :returns: Offsets for :meth:`RobotTransmissions.with_parameters`, for joints with an offset of
-        zero in their transmission, and a warning for each mark that is not used.
-    """
-    offsets = {offset.path[1]: offset for offset in list_offsets(robot, 'joints')}
-    values = {}
-    findings = list(warn_of_double_offsets(robot))
-    for joint, rising in _list_marks(robot):
-        if joint.name not in offsets:
-            text = (
-                f"calibration_offsets: the <calibration> of '{joint.name}' is not used, because "
-                'no transmission reads an offset of this joint'
-            )
-            findings.append(_make_mark_finding(joint, text))
-            continue
-        if not offsets[joint.name].value:
-            values[offsets[joint.name].name] = rising
-    return values, tuple(findings)
-
-
-def warn_of_double_offsets(robot: RobotTransmissions) -> tuple[Finding, ...]:
-    """Return a warning for each joint with a calibration mark and an offset."""
-    values = {offset.path[1]: offset.value for offset in list_offsets(robot, 'joints')}
-    return tuple(
-        _make_mark_finding(
-            joint,
-            f'joint \'{joint.name}\' has <calibration rising="{rising:g}">, and its transmission '
-            f'has the offset {values[joint.name]:g}: two values for the same zero; the offset is '
-            'used, also with calibration_offsets',
-        )
-        for joint, rising in _list_marks(robot)
-        if rising and values.get(joint.name)
-    )
-
-
-def _list_marks(robot: RobotTransmissions) -> list[tuple[JointSpec, float]]:
-    return [
-        (joint, joint.calibration.rising)
-        for joint in robot.description.joints
-        if joint.calibration is not None and joint.calibration.rising is not None
-    ]
-
-
-def _make_mark_finding(joint: JointSpec, text: str) -> Finding:
-    return Finding('warning', text, line=joint.line, path=joint.path, subject=joint.name)
-
-
-# -- Absolute encoders ---------------------------------------------------------------------------
 
 
 def compute_absolute_targets(

@@ -11,8 +11,6 @@ from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
     from transmission_bridge.description.document.number_editor import (
-        Edit as Edit,
-        EditableText as EditableText,
         NumberEditor as NumberEditor,
     )
     from transmission_bridge.description.document.source import (
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 __all__, __getattr__ = import_lazily(
     __name__,
     {
-        'number_editor': ['Edit', 'EditableText', 'NumberEditor'],
+        'number_editor': ['NumberEditor'],
         'source': ['MAX_BYTES', 'description_text', 'read_file'],
         'values': ['INFINITE', 'MECHANICAL_REDUCTION', 'OFFSET', 'parse_number'],
         'visuals': ['Color', 'VisualSpec', 'load_visuals'],

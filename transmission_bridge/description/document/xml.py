@@ -32,7 +32,8 @@ MAX_ATTRIBUTES = 5000
 
 _PIECE = 1024 * 1024
 
-_MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
+#: Markup of a well-formed text; group 1 is the beginning of a start tag.
+MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
 #: All spellings of the namespace that xacro accepts.
 _XACRO = re.compile(r'\{http://(www\.|wiki\.)?ros\.org/(wiki/)?xacro/?(#[a-z]+)?\}')
 _VALUE = re.compile(r'=\s*["\']')
@@ -140,7 +141,7 @@ class _TreeBuilder:
             raise DescriptionError('too many elements', expected=f'at most {MAX_ELEMENTS}')
         parent = self._open[-1] if self._open else None
         element = Element(
-            _strip_prefix(str(tag)), _name_attributes(attrib), parent, len(self.elements)
+            strip_prefix(str(tag)), _name_attributes(attrib), parent, len(self.elements)
         )
         element.is_xacro = _XACRO.match(str(tag)) is not None
         self.elements.append(element)
@@ -165,7 +166,8 @@ class _TreeBuilder:
         return self.elements
 
 
-def _strip_prefix(name: str) -> str:
+def strip_prefix(name: str) -> str:
+    """Return the local name of an element or an attribute."""
     if '}' in name or ':' in name:
         return name.rpartition('}')[2].rpartition(':')[2]
     return name
@@ -174,7 +176,7 @@ def _strip_prefix(name: str) -> str:
 def _name_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for name, value in attributes.items():
-        local = _strip_prefix(name)
+        local = strip_prefix(name)
         # If an element has x:name and name, name is used.
         if local == name or local not in attributes:
             # With entities off, the parser returns every & of an attribute in this form.
@@ -232,7 +234,7 @@ def _iterate_start_tag_lines(text: str) -> Iterator[int]:
     """
     line = 1
     counted = 0
-    for mark in _MARKUP.finditer(text):
+    for mark in MARKUP.finditer(text):
         line += text.count('\n', counted, mark.start())
         counted = mark.start()
         if mark[1] is not None:

@@ -14,6 +14,7 @@ import sys
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
+from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
@@ -28,7 +29,6 @@ from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.screen import HandScreen
 from transmission_bridge.tools.cli import (
     aligned,
-    clean_end,
     Console,
     Exit,
     live_table,
@@ -88,7 +88,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         data = render_numbers(
             options.output,
             description,
-            setup.aliases,
             [
                 (
                     each.transmission,
@@ -160,14 +159,14 @@ def _calibrate_live(
     of_file, given = setup.options.actuator_state_topics, options.actuators
     topics = of_file if given == _STATES else (given,)
     names = {topic: setup.names_of_driver(robot, topic) for topic in topics}
-    client, stored = BridgeClient('transmission_bridge_calibrate', options.node), ''
+    client, stored = BridgeClient('calibrate', options.node), ''
     try:
         feed = DriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
         guide = HandGuide(hand, pose, feed.describe_obstacle)
         guide.wants_limits, screen = options.limits, HandScreen(guide)
         with (
-            clean_end(as_interrupt=True),
+            clean_end(),
             live_table(console) as live,
             open_keys(live and sys.stdin) as read_keys,
         ):

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.ros2_control:
         _check_blocks(whole, robot)
     compiled = CompiledRobot.build(name, robot)
-    fitting = fingerprint.make_fingerprint(compiled, whole, setup.aliases)
+    fitting = fingerprint.make_fingerprint(compiled, whole)
     if known:
         return _report_differences(fingerprint.list_differences(known, fitting), options, console)
     text = fingerprint.write_text(fitting)
@@ -141,12 +141,11 @@ def _load_robot(
     """Return the robot with the numbers of the tuned file and of the parameter file, by name."""
     data = read_robot_file(options.file)
     if options.tuned_file:
-        read_robot_file(options.tuned_file)  # the bridge may start without the file
         from transmission_bridge.bridge.options import TunedFile
 
         urdf, _ = replace(setup, numbers={}).robot(data)
         try:
-            tuned, findings = TunedFile(options.tuned_file).check_numbers(urdf, setup.numbers)
+            tuned, findings = TunedFile(options.tuned_file).read_tuned_numbers(urdf, setup.numbers)
         except TransmissionBridgeError as error:
             raise UsageError(str(error)) from None
         for finding in findings:

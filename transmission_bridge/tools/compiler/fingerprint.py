@@ -33,15 +33,12 @@ FUNCTIONS = 'functions'
 Fingerprint = Mapping[str, Any]
 
 
-def make_fingerprint(
-    compiled: CompiledRobot, whole: RobotTransmissions, aliases: Mapping[str, str]
-) -> Fingerprint:
+def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fingerprint:
     """
     Return what decides the maps of a robot: numbers, types, joints, units and versions by name.
 
     :param compiled: The functions of the robot or of a part of it.
     :param whole: The whole robot.
-    :param aliases: Types in the description to installed types.
     """
     robot, registry = compiled.robot, Registry()
     joints = dict.fromkeys(robot.joint_names, False)
@@ -53,7 +50,7 @@ def make_fingerprint(
         'joints': robot.joint_names,
     }
     for binding in robot.bindings:
-        known = aliases.get(binding.spec.type, binding.spec.type)
+        known = binding.spec.type
         found[f'{PREFIX}{binding.spec.name}.type'] = known
         if known:
             found[f'{PREFIX}{binding.spec.name}.provider'] = registry.find_provider(known)

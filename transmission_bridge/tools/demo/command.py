@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
+from transmission_bridge.signals import clean_end
+from transmission_bridge.tools.cli import Console, Exit, printable
 from transmission_bridge.tools.demo import formulas
 from transmission_bridge.tools.demo.comparison import Comparison, JointSample
 from transmission_bridge.tools.demo.processes import (
@@ -73,7 +74,7 @@ class _DemoError(Exception):
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    with clean_end(as_interrupt=True):
+    with clean_end():
         return run_demo(options.seconds, plain=options.plain, console=console)
 
 

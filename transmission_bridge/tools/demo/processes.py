@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 from transmission_bridge.resources import resource
+from transmission_bridge.signals import SIGNALS
 from transmission_bridge.tools.cli import UsageError
 
 #: Seconds before the next signal to a process that does not end.
@@ -110,6 +111,8 @@ class Child(subprocess.Popen[bytes]):
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=dict(environment),
+                # The parent blocks them, see start_nodes.
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS),
             )
 
     @property
@@ -135,26 +138,11 @@ def start_nodes(children: list[Child], environment: Mapping[str, str], folder: P
     words = ('--ros-args', '--params-file', str(parameters))
     for name, module in NODES.items():
         # An exception of a signal between the fork and the end of Popen would lose the process.
-        with _defer_signals():
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
             children.append(Child(name, (module, *words), environment, folder / f'{name}.log'))
-
-
-@contextlib.contextmanager
-def _defer_signals() -> Iterator[None]:
-    """Handle signals that come during the block after it. Only for the main thread."""
-    received: list[int] = []
-    before = {
-        number: signal.signal(number, lambda received_number, _: received.append(received_number))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if callable(signal.getsignal(number))
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if received:
-        signal.raise_signal(received[0])
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def end_processes(children: Sequence[Child]) -> None:

@@ -11,7 +11,7 @@ import re
 from xml.sax.saxutils import quoteattr
 
 from transmission_bridge.description import load_description, RobotDescription
-from transmission_bridge.description.document import Edit, EditableText
+from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.found import Found, Frame, LoopMotor
 from transmission_bridge.tools.loops.proposal import Coupling, ProposedMechanism, TOLERANCES
@@ -113,18 +113,10 @@ def _new_name(wanted: str, taken: set[str]) -> str:
 
 def _insert_lines(data: bytes, path: str, lines: Iterable[str]) -> bytes:
     """Insert lines at the end of an element."""
-    text = EditableText(data)
-    element = text.elements.get(path)
-    if element is None or element.is_empty:
+    editor = NumberEditor(data)
+    if not editor.append_lines(path, lines):
         raise UsageError(f'expected a URDF with elements in {path}, found none')
-    ending = '\r\n' if '\r\n' in text.text else '\n'
-    start = text.text.rfind('\n', 0, element.close_start) + 1
-    margin = text.text[start : element.close_start]
-    at = start if not margin.strip() else element.close_start
-    before = '' if at == start else ending
-    inner = ' ' * len(margin.expandtabs(2)) + '  ' if at == start else '  '
-    added = before + ''.join(f'{inner}{line}{ending}' for line in lines)
-    return text.encoded([Edit(at, at, added)])
+    return editor.result()
 
 
 # -- elements ------------------------------------------------------------------------------------

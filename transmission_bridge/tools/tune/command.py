@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from dataclasses import replace
 import socket
 from urllib.parse import urlunsplit
 
-from transmission_bridge.tools.cli import clean_end, Console, Exit, optional, UsageError
+from transmission_bridge.signals import clean_end
+from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
 from transmission_bridge.tools.files import check_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.tools.tune.gate import RequestGuard
@@ -58,10 +60,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             console.out.line(f'everyone with this address can {what}; nothing is encrypted')
         console.out.line('Ctrl-C ends')
         console.out.flush()
-        with clean_end(as_interrupt=True):
+        with clean_end(), suppress(KeyboardInterrupt):  # the usual end
             session.run()
-    except KeyboardInterrupt:
-        pass  # the usual end
     finally:
         server.stop()
         robot.close()
@@ -70,10 +70,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 def _open_robot(options: argparse.Namespace) -> FileRobot | BridgeRobot:
     if options.file is None:
-        if options.alias or options.params_file:
-            raise UsageError('--alias and --params-file need a FILE: the bridge has its own')
+        if options.params_file:
+            raise UsageError('--params-file needs a FILE: the bridge has its own')
         namespace, _, node = options.node.rpartition('/')
         return BridgeRobot(namespace, node)
     data, setup = read_robot_file(options.file), bridge_setup(options)
     original, _ = replace(setup, numbers={}).robot(data)
-    return FileRobot(data, original, setup.aliases, setup.numbers)
+    return FileRobot(data, original, setup.numbers)

@@ -56,7 +56,7 @@ class BridgeRobot(BridgeClient):
     """
 
     def __init__(self, namespace: str, node: str) -> None:
-        super().__init__('transmission_bridge_tune', f'{namespace}/{node}')
+        super().__init__('tune', f'{namespace}/{node}')
         self.model: TuneModel | None = None
         self.visuals = b''
         self.n_starts = 0
@@ -115,15 +115,13 @@ class BridgeRobot(BridgeClient):
         }
         try:
             options = BridgeOptions(**named)
-            robot, _ = load_transmissions(load_description(data), options)
+            robot = load_transmissions(load_description(data), options)
             known = None if self.model is None else self.model.original
             if self.model and self.visuals == data and _find_key(known) == _find_key(robot):
                 # Keeps the steps for undo, and the values that the restart has lost.
                 self.model.accept_restarted_bridge(numbers)
             else:
-                model = TuneModel(
-                    data, robot, split_pairs('plugin_aliases', options.plugin_aliases)
-                )
+                model = TuneModel(data, robot)
                 model.accept_values(numbers)
                 self.model, self.visuals = model, data
         except TransmissionBridgeError as error:

@@ -112,22 +112,14 @@ class TuneModel:
 
     :param description: The description, for saving.
     :param robot: The maps with the numbers of the description.
-    :param aliases: Types in the description to installed types.
     :ivar robot: The maps with the current numbers.
-    :ivar original: The maps with the numbers of the description, including the offsets of
-        calibration marks if these are used.
+    :ivar original: The maps with the numbers of the description.
     """
 
-    def __init__(
-        self,
-        description: bytes,
-        robot: RobotTransmissions,
-        aliases: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, description: bytes, robot: RobotTransmissions) -> None:
         self.original = robot
         self.robot = robot
         self._description = description
-        self._aliases = dict(aliases or {})
         self._described = {
             name: tunable
             for name, tunable in list_parameter_names(robot).tunables.items()
@@ -400,9 +392,7 @@ class TuneModel:
             for each in [self._described[name]]
         ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
-        data = render_numbers(
-            output, self._description, self._aliases, entries, heading, node=node
-        )
+        data = render_numbers(output, self._description, entries, heading, node=node)
         old = self._description
         if output.lower().endswith(('.yaml', '.yml')):
             old = Path(output).read_bytes() if Path(output).is_file() else b''

@@ -81,7 +81,6 @@ class FileRobot:
 
     :param description: The file.
     :param robot: Its maps.
-    :param aliases: Types in the description to installed types.
     :param numbers: Initial values by parameter.
     :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
@@ -96,10 +95,9 @@ class FileRobot:
         self,
         description: bytes,
         robot: RobotTransmissions,
-        aliases: Mapping[str, str],
         numbers: Mapping[str, float],
     ) -> None:
-        self._model = TuneModel(description, robot, aliases)
+        self._model = TuneModel(description, robot)
         self._model.accept_values(numbers)
         self.model: TuneModel | None = self._model
         self.visuals = description

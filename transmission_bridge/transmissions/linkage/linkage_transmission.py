@@ -95,10 +95,8 @@ class LinkageTransmission(MechanismTransmission):
         self.passive_joints = tuple(
             name
             for component in self.components
-            for place, name in enumerate(component.structure.names)
-            if name not in spec.commanded
-            and passive_joints != 'none'
-            and not (passive_joints == 'no_balls' and place in component.structure.balls)
+            for name in component.structure.names
+            if name not in spec.commanded and passive_joints != 'none'
         )
         slides = {joint.name for joint in robot.joints if joint.type == 'prismatic'}
         self.actuators_turn = slides.isdisjoint(spec.driven)

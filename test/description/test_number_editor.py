@@ -1,0 +1,51 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that are written into a description, and what stays around them."""
+
+from __future__ import annotations
+
+import pytest
+from zoo.elements import transmission, urdf
+
+from transmission_bridge.description import load_description
+from transmission_bridge.description.document import NumberEditor
+
+
+def write(inside, value, encoding='utf-8'):
+    """Set the offset of a joint that has this inside, and return what is inside then."""
+    text = urdf(['q'], transmission('t', 'Simple', {'q': '@'}, {'a': '<!-- motor -->'}))
+    before, after = text.split('@')
+    data = (before + inside + after).encode(encoding)
+    (spec,) = load_description(data).transmissions
+    editor = NumberEditor(data)
+    assert editor.result() == data
+    assert editor.set_member_number(spec, spec.joints[0], 'offset', value)
+    written = editor.result().decode(encoding)
+    assert written.startswith(before)
+    assert written.endswith(after)
+    return written[len(before) : len(written) - len(after)]
+
+
+@pytest.mark.parametrize('encoding', ['utf-8', 'utf-8-sig', 'utf-16'])
+@pytest.mark.parametrize(('number', 'expected'), [
+    ('1', '7.5'), (' 1\t', ' 7.5\t'), ('<!-- é -->1', '<!-- é -->7.5'),
+    ('1<!-- a -->2<!-- b -->', '7.5<!-- a --><!-- b -->'), ('7.5e0', '7.5e0'),
+    ('<?a b?>1', '<?a b?>7.5'), ('<![CDATA[ 1 ]]>', ' 7.5 '),
+])  # fmt: skip
+def test_a_number_is_replaced_among_comments(number, expected, encoding):
+    """A number that comments split is replaced as a whole; a number of this value stays."""
+    offset = '<offset>{}</offset><!-- <offset>2</offset> -->'
+    assert write(offset.format(number), 7.5, encoding) == offset.format(expected)
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n', '\r'])
+@pytest.mark.parametrize(
+    'head', ['', '\n\n', "<?xml version='1.0' encoding='cp1252'?>\n<!-- é -->\n"]
+)
+@pytest.mark.parametrize('tail', ['', '\n', '\n<!-- after -->\n\n'])
+def test_what_is_around_the_robot_stays(head, tail, end):
+    """Declaration, comments, line ends and encoding; characters that it lacks are references."""
+    text = f'{head}<robot name="é">\n  <link name="a"/>\n</robot>{tail}'.replace('\n', end)
+    data = text.encode('cp1252' if head.startswith('<') else 'utf-8')
+    assert NumberEditor(data).result() == data

@@ -1,0 +1,162 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Signals that end a process: a request to stop for nodes, an exception for commands.
+
+rclpy's handlers first invalidate the context, so a node can no longer publish (ros2/rclpy#1287
+and #532, all versions). Python handlers run between byte codes, which is too late for a node: the
+events executor waits in C++. So the interpreter's C handler writes to a pipe, and a thread that
+sleeps on the pipe forwards the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+Handler = Callable[[int, Any], object]
+
+#: Time until an exception is raised again that a callback has ignored [s].
+_AGAIN = 0.01
+
+
+class StopRequest:
+    """A request to stop, from any thread; calling the object returns whether it was made."""
+
+    def __init__(self) -> None:
+        self._requested = False
+        self._listeners: list[Callable[[], object]] = []
+        self._lock = threading.RLock()
+
+    def __call__(self) -> bool:
+        """Return whether to stop."""
+        return self._requested
+
+    def request_stop(self) -> None:
+        """Request a stop. A second request has no effect."""
+        with self._lock:
+            listeners, self._requested = self._listeners, True
+            self._listeners = []
+            for listener in listeners:
+                listener()
+
+    @contextmanager
+    def notify_in_block(self, listener: Callable[[], object]) -> Iterator[None]:
+        """Call ``listener`` if the request is made before or during the block, in any thread."""
+        with self._lock:
+            self._listeners = [listener]
+            if self._requested:
+                self.request_stop()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listeners = []
+
+
+@contextmanager
+def _handle_signals(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Any]]:
+    """Handle signals in the block, except an ignored SIGHUP; yield the handlers after it."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
+    numbers = [each for each in handlers if each != signal.SIGHUP or not is_ignored]
+    after = {number: signal.signal(number, handlers[number]) for number in numbers}
+    try:
+        yield after
+    finally:
+        for number, handler in after.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopRequest]:
+    """
+    Turn signals into a :class:`StopRequest` during the block.
+
+    SIGHUP (of a lost terminal) stays ignored if it was ignored before (``nohup``). After the
+    block the previous handlers are restored, unless a signal came. Then the process is ending,
+    and further signals are ignored, because they would cause a traceback.
+
+    :raises ValueError: If called outside the main thread, in which Python does not handle signals.
+    """
+    stop = StopRequest()
+
+    def forward_signals(reader: int) -> None:
+        """Forward signals until the other end of the pipe is closed."""
+        while received := os.read(reader, 64):
+            if any(number in SIGNALS for number in received):
+                stop.request_stop()
+
+    # Python installs its C handler only together with a Python handler, which does nothing here.
+    with _handle_signals(dict.fromkeys(SIGNALS, lambda *_: None)) as after:
+        reader, writer = os.pipe()
+        # The C handler must never block in a full pipe.
+        os.set_blocking(writer, False)
+        watcher = threading.Thread(target=forward_signals, args=[reader], daemon=True)
+        watcher.start()
+        previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        try:
+            yield stop
+        finally:
+            if stop():
+                after.update(dict.fromkeys(after, signal.SIG_IGN))
+            signal.set_wakeup_fd(previous)
+            os.close(writer)
+            watcher.join()
+            os.close(reader)
+
+
+class _Ended(KeyboardInterrupt):
+    """A signal asked the process to end."""
+
+
+@contextmanager
+def clean_end() -> Iterator[None]:
+    """
+    Raise ``KeyboardInterrupt`` at SIGTERM and SIGHUP; if uncaught, end the process by the signal.
+
+    A signal within a callback of the interpreter (of a weak reference, or ``__del__``), which
+    ignores all exceptions, counts after it. An ignored SIGHUP (``nohup``) stays ignored. Outside
+    the main thread, and in a block within another, this does nothing.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
+        yield
+        return
+    ignored: list[KeyboardInterrupt] = []
+    report = sys.unraisablehook
+
+    def end_process(number: int, _: object) -> None:
+        for each in (signal.SIGTERM, signal.SIGHUP):  # do not interrupt the clean-up
+            signal.signal(each, signal.SIG_IGN)
+        raise _Ended(number)
+
+    def raise_again(*_: object) -> None:
+        raise ignored[-1]
+
+    def note_ignored(unraisable: sys.UnraisableHookArgs) -> None:
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            report(unraisable)
+            return
+        ignored.append(unraisable.exc_value)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+
+    ends = dict.fromkeys((signal.SIGTERM, signal.SIGHUP), end_process)
+    with _handle_signals({**ends, signal.SIGALRM: raise_again}):
+        sys.unraisablehook = note_ignored
+        try:
+            yield
+        except _Ended as ended:
+            signal.signal(ended.args[0], signal.SIG_DFL)
+            signal.raise_signal(ended.args[0])
+            raise
+        finally:
+            sys.unraisablehook = report
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
