@@ -362,7 +362,8 @@ class HandTransmission:
                     at = float(self.map_now(outcome.values, stop.actuators)[place])
                     ends.append(at - side * (stop.uncertainty + outcome.uncertainty[track.name]))
             if len(ends) == len(ENDS) and ends[0] < ends[1]:
-                found[track.name] = ends[0], ends[1]
+                # Rounded to the inside.
+                found[track.name] = math.ceil(ends[0] * 1e4) / 1e4, math.floor(ends[1] * 1e4) / 1e4
         return found
 
     def measure_way(self, before: Array) -> float:

@@ -52,6 +52,7 @@ class BridgeRobot(BridgeClient):
     :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
     :ivar n_starts: Number of times that all numbers were read.
+    :ivar stops: Measured stops by joint [rad or m], see :attr:`HandGuide.stops`.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
@@ -73,6 +74,7 @@ class BridgeRobot(BridgeClient):
         self.follow_parameters(self._accept_parameter_changes)
         #: The calibration by hand, if one runs, and the receivers of the page itself.
         self.calibration: HandGuide | None = None
+        self.stops: dict[str, tuple[float, float]] = {}
         self._receivers: dict[str, Received] = {}
 
     def _store_description(self, message: Any) -> None:
@@ -186,7 +188,9 @@ class BridgeRobot(BridgeClient):
                 return
             self.calibration = None
             self.follow_topics(self._receivers)
-            done(stored)
+            if actions is not None and stored:
+                self.stops |= actions.stops
+            done(f'The bridge uses the new numbers: {stored}' if stored else '')
 
         if actions is None or not actions.finished:
             finish_storing('', '')

@@ -211,19 +211,21 @@ def format_difference(lines: Sequence[str]) -> str:
     return f'<div class="tb"><details>{summary}<pre>{chr(10).join(shown)}</pre></details></div>'
 
 
-def format_changes(changes: Sequence[tuple[Number, float, float]], units: PageUnits) -> str:
-    """Return a table of numbers with their values in the description and now."""
+def format_changes(changes: Sequence[tuple[str, str, str, float, float]], units: PageUnits) -> str:
+    """
+    Return a table of numbers.
+
+    :param changes: Member, number, unit, value in the description and now.
+    """
     rows, heading = ['<tr><th style="width:44%">number</th><th>URDF</th><th>now</th></tr>'], ''
-    for number, before, after in changes[:_MOST_LINES]:
-        *members, last = number.tunable.path
-        above, heading = heading, members[-1] if members else number.tunable.transmission
-        if heading != above:
-            rows.append(f'<tr><td colspan="3"><b>{escape_text(heading)}</b></td></tr>')
+    for member, name, unit, before, after in changes[:_MOST_LINES]:
+        if member != heading:
+            heading = member
+            rows.append(f'<tr><td colspan="3"><b>{escape_text(member)}</b></td></tr>')
         rows.append(
-            f'<tr><td title="{escape_text(number.name, _SENTENCE)}">'
-            f'{escape_text(last.removeprefix("mechanical_"))} '
-            f'<span class="dim">{escape_text(units.name_unit(number.unit))}</span></td>'
-            f'<td class="n minus">{units.format_cell(before, number.unit)}</td>'
-            f'<td class="n plus">{units.format_cell(after, number.unit)}</td></tr>'
+            f'<tr><td>{escape_text(name)} '
+            f'<span class="dim">{escape_text(units.name_unit(unit))}</span></td>'
+            f'<td class="n minus">{units.format_cell(before, unit)}</td>'
+            f'<td class="n plus">{units.format_cell(after, unit)}</td></tr>'
         )
     return f'<div class="tb"><table>{"".join(rows)}</table></div>' if changes else ''

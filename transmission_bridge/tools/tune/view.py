@@ -10,10 +10,11 @@ the current numbers and from the state of the robot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 import math
+from pathlib import Path
 import time
 from typing import Any, NamedTuple
 
@@ -64,6 +65,9 @@ _CARE = 'A changed number can move a joint with its next command.'
 
 #: Characters of the tooltip of the findings.
 _TOOLTIP = 2000
+
+#: Names of parameter files, which have no limits of joints.
+_PARAMETER_FILES = ('.yaml', '.yml')
 
 #: Receives a position or number in SI.
 _Act = Callable[[float], None]
@@ -640,11 +644,13 @@ class PageView:
 
     def _show_save(self) -> None:
         panel, output = self._save, self._session.settings.output
-        changes = [
-            (self._model.find_number(name), *values)
-            for name, values in self._model.list_changes().items()
-        ]
+        changes = [*self._list_changes()]
         panel.add_text(texts.format_changes(changes, self._units))
+        panel.add_widget(
+            *('checkbox', 'Write the stops as <limit> too', self._choose_stops),
+            value=self._writes_stops,
+            visible=bool(self._session.robot.stops) and not output.endswith(_PARAMETER_FILES),
+        )
         shows = bool(changes) and self._saved is None
         panel.add_widget(
             *('button', 'Show the difference of the file', self._show_difference),
@@ -654,7 +660,7 @@ class PageView:
         is_ready = bool(output and self._saved and self._session.settings.may_change)
         panel.add_widget(
             *('button', 'write', self._write_saved),
-            label=f'Write {output or "the file"}',
+            label=f'Write {Path(output).name or "the file"}',
             color='green' if is_ready else 'gray',
             disabled=not is_ready,
         )
@@ -665,11 +671,27 @@ class PageView:
         panel.add_text(format_note(hint, 'dim') + self._written + self._difference)
         panel.show_changes()
 
+    def _choose_stops(self, value: bool) -> None:
+        self._writes_stops, self._saved, self._difference = value, None, ''
+
+    def _list_changes(self) -> Iterator[tuple[str, str, str, float, float]]:
+        """Yield member, number, unit, value in the description and now of each difference."""
+        for name, values in self._model.list_changes().items():
+            _, unit, tunable = self._model.find_number(name)
+            *members, last = tunable.path
+            member = members[-1] if members else tunable.transmission
+            yield member, last.removeprefix('mechanical_'), unit, *values
+        for joint, ends in self._session.robot.stops.items() if self._writes_stops else ():
+            *before, unit = self._limits.get(joint, _OPEN)
+            for side, old, new in zip(('lower', 'upper'), before, ends, strict=True):
+                yield joint, f'{side} limit', unit, old, new
+
     def _show_difference(self, _: Any) -> None:
         self._saved, self._written = None, ''
         try:
             output = self._session.settings.output or 'robot.urdf'
-            saved = self._model.render_file(output, self._session.robot.bridge)
+            stops = self._session.robot.stops if self._writes_stops else {}
+            saved = self._model.render_file(output, self._session.robot.bridge, stops)
         except (UsageError, TransmissionBridgeError) as error:
             self._difference = format_note(str(error), 'bad')
         else:
