@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-import importlib
 import time
 from typing import Any
 
@@ -19,7 +18,6 @@ from transmission_bridge.bridge import DriverUnits, load_transmissions
 from transmission_bridge.bridge.options import BridgeOptions, PREFIX, split_pairs
 from transmission_bridge.bridge.states import list_wrap_periods, NamePlan, States, TurnPlan
 from transmission_bridge.description import load_description
-from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
@@ -67,19 +65,12 @@ class BridgeRobot(BridgeClient):
         #: the :attr:`~.BridgeReport.start` of the bridge that they belong to.
         self._is_known, self._asked = False, -_PERIOD
         self._start: int | None = None
-        qos = importlib.import_module('rclpy.qos')
-        latched = qos.QoSProfile(depth=1, durability=qos.DurabilityPolicy.TRANSIENT_LOCAL)
-        text = importlib.import_module('std_msgs.msg').String
-        self.node.create_subscription(text, _DESCRIPTION, self._store_description, latched)
+        self.follow_description(partial(setattr, self, '_described'))
         self.follow_parameters(self._accept_parameter_changes)
         #: The calibration by hand, if one runs, and the receivers of the page itself.
         self.calibration: HandGuide | None = None
         self.stops: dict[str, tuple[float, float]] = {}
         self._receivers: dict[str, Received] = {}
-
-    def _store_description(self, message: Any) -> None:
-        if len(message.data) <= MAX_BYTES:
-            self._described = message.data
 
     def _accept_parameter_changes(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
         if any(name.startswith(PREFIX) for name in others):
