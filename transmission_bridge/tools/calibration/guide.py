@@ -184,6 +184,8 @@ class HandGuide:
         track, least = tracks[place], LEAST * tracks[place].span
         way, came_back = self.hand.measure_move(transmission, place)
         moved = f'moved {format_way(way, track)} of {format_way(least, track)}'
+        if math.isnan(way):
+            moved = 'hold it still first'
         if came_back:
             moved = 'it moved both ways: hold it still, then move it as the arrow shows'
         hint = (

@@ -663,12 +663,12 @@ class HandCalibration:
 
     def measure_move(self, hand: HandTransmission, joint: int) -> tuple[float, bool]:
         """
-        Return how far a joint was moved since :meth:`begin_move` [rad or m], 0: not begun.
+        Return how far a joint was moved since :meth:`begin_move` [rad or m], NaN: not begun.
 
         :returns: Also whether it came back, so that the motion shows no direction.
         """
         if self._begun is None or self._begun[:2] != (hand, joint):
-            return 0.0, False
+            return math.nan, False
         way = hand.measure_way(self._begun[2])
         return way, self._farthest - way > _BACK * hand.tracks[joint].span
 

@@ -26,7 +26,8 @@ def describe_step(panel: Any, guide: HandGuide) -> None:
         f'<div class="tb step"><div class="dim count">{known} of {len(progress)} joints known'
         f'<i style="width:{100.0 * known / max(len(progress), 1):.0f}%"></i></div>'
         f'<div class="title">{escape_text(step.title, _HINT)}</div>'
-        f'{escape_text(step.hint, _HINT)}</div>'
+        f'{escape_text(step.hint, _HINT)}'
+        f'{"" if step.pose is None else " The blue robot shows it."}</div>'
         + ''.join(format_note(each, 'bad') for each in guide.troubles)
         + _format_sweep(guide)
     )
