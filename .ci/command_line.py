@@ -26,19 +26,15 @@ WIDTH = 125
 INTRODUCTION = """\
 # Command line
 
-This page lists every command of `transmission_bridge` with its arguments, for everyone who looks
-one up. It is `transmission_bridge COMMAND --help`, printed by `.ci/command_line.py`.
+This page lists every command of `transmission_bridge` with its arguments.
+`transmission_bridge COMMAND --help` also explains the command and shows examples.
 
 {table}
 
 A robot is read from a file, from standard input (`-`), or through a pipe: `transmission_bridge
 check <(xacro robot.xacro)`. Values of actuators are in the units of their
-[drivers](drivers.md#units), or in SI if neither the description nor the parameter file declares
-units. Values of joints are in SI. `plot` and the limits of `check` are
-in SI on both sides.
-
-An error names the file, the line if it has one, the expectation and the finding. Ctrl-C ends a
-command with exit code 130, except `tune` and `watch`, which run until then.{exits}
+[drivers](drivers.md#units), values of joints in SI. Ctrl-C ends a command with exit code 130,
+except `tune` and `watch`, which run until then.{exits}
 
 ## Arguments of several commands
 
@@ -46,27 +42,30 @@ command with exit code 130, except `tune` and `watch`, which run until then.{exi
 
 ## Nodes
 
-`bridge_node` and `simulated_driver` accept these arguments; [parameters](interface.md#parameters)
-follow behind `--ros-args`.
+`bridge_node` and [`driver_node`](drivers.md) accept these arguments;
+[parameters](commands_and_states.md#parameters) follow behind `--ros-args`.
 
-- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`.
+- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`. The
+  bridge then starts by itself (`autostart`).
+- `--driver FILE.py`: a Python file with [drivers](drivers.md): class `Servos` in `arm.py` becomes
+  the plugin `arm/Servos`.
+- `--simulate`: [simulated motors](drivers.md#simulated-motors) instead of the drivers of the URDF;
+  `bridge_node` only.
 - `--executor NAME`: `events`, `single_threaded`, or `auto`: the first of these that rclpy has.
 
 ## Completion
 
 [argcomplete](https://kislyuk.github.io/argcomplete/) (extra `cli`) completes commands, options
-and files. The first line is for bash and zsh (there after `compinit`), the others for fish.
+and files, here in bash and zsh (there after `compinit`):
 
 ```
 eval "$(register-python-argcomplete transmission_bridge)"
-FILE=~/.config/fish/completions/transmission_bridge.fish
-register-python-argcomplete --shell fish transmission_bridge > $FILE
 ```
 """
 
 
-def read_arguments(command: Command) -> tuple[str, str, dict[str, str]]:
-    """Return the description and the example of a command, and its arguments with their texts."""
+def read_arguments(command: Command) -> tuple[str, dict[str, str]]:
+    """Return the exit codes of a command, and its arguments with their texts."""
     parser = argparse.ArgumentParser(prog=f'{PROGRAM} COMMAND', add_help=False)
     command.add_arguments(parser)
     arguments = {}
@@ -76,8 +75,9 @@ def read_arguments(command: Command) -> tuple[str, str, dict[str, str]]:
         label = ' '.join([*action.option_strings, *list_values(action)])
         text = str(action.help) % {**vars(action), 'prog': parser.prog}
         arguments[label] = ' '.join(text.split())
-    description = (parser.description or '').removesuffix(EXIT_CODES)
-    return description, (parser.epilog or '').removeprefix('example:\n'), arguments
+    paragraphs = (parser.description or '').removesuffix(EXIT_CODES).strip().split('\n\n')
+    exits = [each.strip() for each in paragraphs if each.lstrip().startswith('exit code')]
+    return '\n\n'.join(exits), arguments
 
 
 def list_values(action: argparse.Action) -> list[str]:
@@ -123,7 +123,7 @@ def wrap_line(text: str, indent: str = '') -> str:
 def render_page() -> str:
     """Return the page."""
     read = {name: read_arguments(command) for name, command in COMMANDS.items()}
-    entries = [entry for _, _, arguments in read.values() for entry in arguments.items()]
+    entries = [entry for _, arguments in read.values() for entry in arguments.items()]
     commands_with = Counter(label.split()[0] for label, _ in entries)
     # What most of the commands with an argument say of it is said once.
     common = {
@@ -134,16 +134,14 @@ def render_page() -> str:
     rows = (f'| [`{name}`](#{name}) | {each.summary} |' for name, each in COMMANDS.items())
     table = '\n'.join(['| command | purpose |', '|---|---|', *rows])
     listed = list_items(dict(sorted(common.items())))
-    exits = '\n' + EXIT_CODES
-    parts = [INTRODUCTION.format(table=table, common=listed, exits=exits)]
-    for name, (description, example, arguments) in read.items():
+    parts = [INTRODUCTION.format(table=table, common=listed, exits='\n' + EXIT_CODES)]
+    for name, (exits, arguments) in read.items():
         own = {label: text for label, text in arguments.items() if common.get(label) != text}
         shared = ', '.join(f'`{each.split()[0]}`' for each in arguments if each not in own)
         rest = wrap_line(f'Also {shared}.') if shared else ''
         items = [list_items(own)] * bool(own) + [rest] * bool(rest)
-        parts.append('\n\n'.join([f'## {name}', fill_lines(description), *items]))
-        lines = '\n'.join(line.removeprefix('  ') for line in example.splitlines())
-        parts[-1] += f'\n\n```\n{lines}\n```\n'
+        sections = [f'## {name}', *items, *([fill_lines(exits)] if exits else [])]
+        parts.append('\n\n'.join(sections) + '\n')
     return '\n'.join(parts)
 
 

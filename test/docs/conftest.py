@@ -34,8 +34,9 @@ def folder(tmp_path):
     for name in ('first_robot.md', 'operation.md', 'drivers.md'):
         for file, text in DOCUMENTS[name].files.items():
             (tmp_path / file).write_text(text, encoding='utf-8')
-    # The script that they tell to copy.
-    shutil.copy(ROOT / 'examples' / 'servo_arm' / 'command.py', tmp_path)
+    # The scripts that they tell to copy.
+    for script in ('command.py', 'record.py'):
+        shutil.copy(ROOT / 'examples' / 'servo_arm' / script, tmp_path)
     return tmp_path
 
 
@@ -77,7 +78,8 @@ def start_bridge(harness, folder):
     processes = []
 
     def start(*more, urdf='my_robot.urdf'):
-        line = ['--urdf', folder / urdf, '--ros-args', '-p', 'autostart:=true', *more]
+        own = ['--driver', folder / 'my_robot.py'] if urdf == 'my_robot.urdf' else []
+        line = ['--urdf', folder / urdf, *own, *(['--ros-args', *more] if more else [])]
         module = 'transmission_bridge.ros.bridge_main'
         processes.append(harness.Process(module, line, env=harness.KILLED))
         return processes[-1]

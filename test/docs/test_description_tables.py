@@ -18,7 +18,6 @@ PAGE = DOCUMENTS['transmissions.md']
 SECTIONS = {
     'ROS 2': (('robot', specs.ROS2_CONTROL),),
     'ROS 1': (('robot', specs.ROS1_TRANSMISSION),),
-    'Links and joints': (('robot', specs.JOINT),),
 }
 
 

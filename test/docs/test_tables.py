@@ -24,7 +24,7 @@ from transmission_bridge.resources import resource
 from transmission_bridge.ros.topics import TOPICS
 from transmission_bridge.transmissions.robot.units import CONSTANTS, UNITS
 
-INTERFACE = DOCUMENTS['interface.md']
+INTERFACE = DOCUMENTS['commands_and_states.md']
 
 
 def names_in(text):
@@ -32,7 +32,7 @@ def names_in(text):
     return re.findall(r'`([^`]+)`', text)
 
 
-# -- docs/interface.md ---------------------------------------------------------------------------
+# -- docs/commands_and_states.md -----------------------------------------------------------------
 
 
 def option_row(option):

@@ -5,7 +5,7 @@
 The table of all topics of the bridge.
 
 It defines the inputs, the outputs, their quality of service, and the names that launch files can
-remap. Tests compare docs/interface.md, docs/operation.md and the SROS2 policy with it. Imports
+remap. Tests compare docs/commands_and_states.md and the SROS2 policy with it. Imports
 nothing of ROS.
 """
 

@@ -10,7 +10,6 @@ from functools import cache
 import importlib.metadata
 import math
 from pathlib import Path
-import re
 
 import casadi as ca
 
@@ -260,7 +259,7 @@ def _registry():
     return Registry([*importlib.metadata.entry_points(group=ENTRY_POINT_GROUP), own])
 
 
-_KNEE = Path(__file__).parents[3] / 'docs' / 'transmissions.md'
+_LINKAGES = Path(__file__).parents[3] / 'examples' / 'linkages'
 
 _TOPICS = (
     '<ros2_control name="topics" type="sensor"><hardware><plugin>'
@@ -403,8 +402,7 @@ def maps(name, *, is_divided=False):
     facts = ROBOTS[name]
     text = facts.text
     if facts.urdf:
-        document = _KNEE.read_text(encoding='utf-8')
-        text = re.search(rf'file={facts.urdf}\n(.*?)^```$', document, re.DOTALL | re.MULTILINE)[1]
+        text = (_LINKAGES / facts.urdf).read_text(encoding='utf-8')
     if is_divided:
         text = text.replace('</robot>', f'{_TOPICS}</robot>')
     robot = RobotTransmissions(load_description(text), registry=_registry())

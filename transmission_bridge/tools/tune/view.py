@@ -159,7 +159,7 @@ class PageView:
     def rebuild_widgets(self) -> None:
         """Reset choices and input, because the robot has changed."""
         model = self._session.robot.model
-        self._limits = {} if model is None else list_limits(model.robot.description)
+        self._limits = {} if model is None else list_limits(model.robot)
         self._choices: dict[str, str] = {}
         for binding in () if model is None else model.robot.bindings:
             spec = binding.spec
