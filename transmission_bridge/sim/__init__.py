@@ -6,19 +6,11 @@
 from __future__ import annotations
 
 from transmission_bridge.sim.demo_motion import (
-    command_at,
-    MOTIONS,
+    command_at as command_at,
+    MOTIONS as MOTIONS,
 )
 from transmission_bridge.sim.driver import (
-    Driver,
-    DriverSettings,
-    range_of,
+    Driver as Driver,
+    DriverSettings as DriverSettings,
+    range_of as range_of,
 )
-
-__all__ = [
-    'MOTIONS',
-    'Driver',
-    'DriverSettings',
-    'command_at',
-    'range_of',
-]
