@@ -25,7 +25,7 @@ from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_le
 from transmission_bridge.tools.calibration.orca import CONFIG, write_orca
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.parameter_files import Entry, parameters_yaml
+from transmission_bridge.tools.parameter_files import Entry, format_numbers, format_parameter_file
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
 from transmission_bridge.transmissions import (
     ACTUATOR_LIMITS,
@@ -225,12 +225,12 @@ def render_numbers(
     :param transmissions: The numbers by transmission.
     :param heading: Lines of a comment at the top of a parameter file.
     :param others: More numbers of the description, by their full parameter names.
-    :param node: The bridge in a parameter file, see :func:`parameters_yaml`.
+    :param node: The bridge in a parameter file, see :func:`format_parameter_file`.
     :raises ParameterError: As :func:`export`.
     """
     numbers = [(name, [*entries]) for name, entries in transmissions]
     if output.lower().endswith(('.yaml', '.yml')):
-        return parameters_yaml(numbers, heading, node).encode()
+        return format_parameter_file(format_numbers(numbers), node, heading).encode()
     values = {
         f'{PREFIX}{".".join((name, *path))}': value
         for name, entries in numbers
