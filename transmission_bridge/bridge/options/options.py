@@ -63,7 +63,6 @@ class Range:
 AUTO = -1.0
 
 #: Seconds; 0: never. A timer runs at a quarter of the smallest value; the largest is a day.
-_TIMEOUT = Range(1e-3, 86_400.0, (0.0,))
 _AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
 
 #: Default command timeout [s], as in diff_drive_controller.

@@ -564,11 +564,6 @@ class States:
         newest: Array = self._find_receipts().max(axis=0)
         return newest
 
-    def list_givers(self) -> tuple[str, ...]:
-        """Return the driver of each actuator, or an empty string."""
-        names = ['', *self._drivers]
-        return tuple(names[number + 1] for number in self._givers.max(axis=0))
-
     def list_rivals(self, actuators: Sequence[str]) -> dict[tuple[str, str], tuple[str, ...]]:
         """
         Return the actuators that two drivers published in turn, by pair of drivers.

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from transmission_bridge.messages.one_joint.one_joint import (
-    apply_acceleration as apply_acceleration,
     apply_effort as apply_effort,
     apply_position as apply_position,
     apply_rate as apply_rate,
