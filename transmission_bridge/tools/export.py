@@ -59,20 +59,20 @@ def write_number(
     value = next(tunable.value for tunable in tunables if tunable.path == path)
     member, rest = _find_member(spec, path)
     if member is not None and rest in (('mechanical_reduction',), ('offset',)):
-        return editor.set_member_number(spec, member, rest[0], value)
+        return editor.set_member_number(spec.dialect, member, rest[0], value)
     prefix = path[: len(path) - len(rest)]
     others = [tunable for tunable in tunables if tunable.path[: len(prefix)] == prefix]
     if member is not None and rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
         # If the type reads a parameter of this name, that is another number.
         is_other = any(each.path == (*prefix, rest[-1]) for each in others)
-        return editor.set_limit(spec, member, rest[-1], value, in_parameters=not is_other)
+        return editor.set_limit(member, rest[-1], value, in_parameters=not is_other)
     if len(rest) == 3 and (element := _numbered(spec, rest)) is not None:
         return editor.set_attribute(element, rest[2], value)
     slot = _slot(rest, prefix, others)
     for each in (*_matrix_slots(spec, rest, value), slot):
-        if editor.set_parameter(spec, member, each.name, each.place, value):
+        if editor.set_parameter(member or spec, each.name, each.place, value):
             return True
-    return len(rest) <= 2 and editor.add_parameter(spec, member, slot.name, slot.values)
+    return len(rest) <= 2 and editor.add_parameter(member or spec, slot.name, slot.values)
 
 
 def _find_member(
