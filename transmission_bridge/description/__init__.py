@@ -29,7 +29,6 @@ from transmission_bridge.description.specs import (
     RejectedTransmission as RejectedTransmission,
     RobotDescription as RobotDescription,
     Ros2ControlSpec as Ros2ControlSpec,
-    SafetySpec as SafetySpec,
     Severity as Severity,
     TransmissionEnd as TransmissionEnd,
     TransmissionSpec as TransmissionSpec,

@@ -38,7 +38,6 @@ class Value:
     :param unusable: Message if the text is invalid.
     :param fault: Level of that finding.
     :param may_be_empty: Whether an empty text is a value.
-    :param only_if: The value is read only if this other field is true.
     :param since: The first version of URDF that has the value; older versions ignore it.
     """
 
@@ -55,7 +54,6 @@ class Value:
     unusable: str = ''
     fault: Level = 'error'
     may_be_empty: bool = False
-    only_if: str = ''
     since: tuple[int, int] = (0, 0)
 
     @cached_property

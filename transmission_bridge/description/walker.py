@@ -123,7 +123,7 @@ class Walker:
         texts = _collect_texts(place, value)
         if not texts and not value.missing:
             return
-        if value.since > self._version or (value.only_if and not values.get(value.only_if)):
+        if value.since > self._version:
             return
         if value.place == 'ignored':
             message, found = f'attribute {value.name} is ignored here', f"'{texts[0][1]}'"
