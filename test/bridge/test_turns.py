@@ -141,7 +141,7 @@ def test_counting_while_all_is_well(together):
             bridge.hear(now, m0=m0)
         found = bridge.hear(now, m0=m0, m1=m1) if together else bridge.hear(now, m1=m1)
         assert found == pytest.approx(bridge.robot.actuator_to_joint('position', truth))
-        shift = bridge.states.compute_driver_shift(bridge.plan)
+        shift = bridge.states.turns.compute_driver_shift()
         assert truth - (0.0 if shift is None else shift) == pytest.approx([m0, m1])
 
 
@@ -313,8 +313,8 @@ def test_a_tuning_of_another_number_does_not_explain_a_wrong_reading():
         (WIDE, 1.0, 1.0, 1.5, 8.0, None),
         ({'upper': 4.0, 'velocity': 3.0}, 1.0, 3.5, 0.2 + TURN, 60.0, 0.2),
         ({'upper': 4.0, 'velocity': 0.1}, 1.0, 3.9, -0.9, 70.0, -0.9),
-        # Without a timeout silence means rest.
-        (WIDE, 0.0, 1.0, 1.5, 1e5, 1.5),
+        # Without a timeout silence means rest, but not while the bridge is not active.
+        (WIDE, 0.0, 1.0, 1.5, 3.0, 1.5),
     ],
 )  # fmt: skip
 def test_a_turn_after_a_gap(given, timeout, settled, reading, gap, expected, active):
@@ -323,7 +323,7 @@ def test_a_turn_after_a_gap(given, timeout, settled, reading, gap, expected, act
     bridge.hear(m0=settled % TURN)
     bridge.settle(settled)
     assert bridge.hear(0.1, m0=settled % TURN) == pytest.approx([settled])
-    if not active and timeout:
+    if not active:
         bridge.states.reset(bridge.plan)
     found = bridge.hear(gap, m0=reading)
     if expected is None:

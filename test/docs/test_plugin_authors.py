@@ -70,11 +70,13 @@ def test_the_types_of_the_document_are_built_from_a_description(load, plugin):
         assert 'assembly' not in numbers or transmission.p.assembly == 'crossed'
 
 
-def test_the_conformance_class_of_the_document_conforms(plugin):
+def test_the_conformance_class_of_the_document_conforms(tmp_path):
     """The test that a plugin author copies is collected by pytest and passes."""
+    texts = [text for text in DOCUMENT.snippets('python') if 'ScotchYoke(' in text]
+    (tmp_path / 'test_yoke.py').write_text('\n'.join(texts), encoding='utf-8')
     # The plugins of launch_testing would collect it too.
     options = [f'-pno:{name}' for name in ('cacheprovider', 'launch_testing', 'launch_ros')]
-    result = python('-m', 'pytest', '-q', *options, '--rootdir', '.', plugin, cwd=plugin.parent)
+    result = python('-m', 'pytest', '-q', *options, '--rootdir', '.', 'test_yoke.py', cwd=tmp_path)
     assert result.returncode == 0, result.stdout
     assert re.search(r'\b9 passed', result.stdout), result.stdout
 

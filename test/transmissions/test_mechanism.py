@@ -17,6 +17,8 @@ from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
+from transmission_bridge.transmissions.calls import map_samples
+from transmission_bridge.transmissions.mechanism import part
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
     compute_pivot_order,
@@ -134,6 +136,44 @@ def test_no_sample_is_mapped_to_another_turn(most, direction):
         stream = RobotMap(single(closure), direction)
         found = [stream.map_state(np.full((3, 1), each))[0].copy() for each in at[:6]]
         assert np.abs(found - expected[:6]).max() <= 1e-12 * most
+
+
+@pytest.mark.parametrize('name', ['slider linkage', 'cardan', 'plate', 'finger'])
+def test_a_batch_is_solved_without_a_search(name, monkeypatch):
+    """The full solver is left a hundredth of the samples, and a sample alone has the same bits."""
+    _, t = SAME[name]()
+    x = np.random.default_rng(1).uniform(
+        t.domain.lower, t.domain.upper, (500, len(t.domain.lower))
+    )
+    for direction in DIRECTIONS:
+        at = positions_of(t, t.domain.space, direction, x)
+        found = t.map(direction, 'position', at)
+        for number in range(0, 500, 50):
+            assert np.array_equal(t.map(direction, 'position', at[number]), found[number])
+        (mechanism,) = t.parts(direction)
+        counts = []
+        monkeypatch.setattr(
+            part,
+            'map_samples',
+            lambda function, columns, shared: (
+                counts.append((function, len(columns[0])))
+                or map_samples(function, columns, shared)
+            ),
+        )
+        t.map(direction, 'position', at)
+        monkeypatch.undo()
+        assert sum(n for function, n in counts if function is mechanism.step.function) <= 5
+
+
+def test_a_position_with_several_solutions_is_left_to_the_table():
+    """A grid with a jump between neighbours would mix two assemblies."""
+    t, q = m.Squared(), np.random.default_rng(1).uniform(-1.0, 1.0, (200, 2))
+    (mechanism,) = t.parts('joint_to_actuator')
+    assert mechanism._grid is None
+    found = t.joint_to_actuator('position', q)
+    known = np.isfinite(found).all(axis=1)
+    assert known.any()
+    assert np.abs(t.actuator_to_joint('position', found[known]) - q[known]).max() <= 1e-12
 
 
 # -- what cannot be built ------------------------------------------------------------------------

@@ -9,9 +9,7 @@ from transmission_bridge.description.limits import (
     effective_limits as effective_limits,
     EffectiveLimits as EffectiveLimits,
 )
-from transmission_bridge.description.load import (
-    load_description as load_description,
-)
+from transmission_bridge.description.load import load_description as load_description
 from transmission_bridge.description.specs import (
     ComponentSpec as ComponentSpec,
     Dialect as Dialect,

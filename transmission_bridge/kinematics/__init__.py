@@ -11,9 +11,7 @@ gains from joints to motors. ``docs/python.md`` has examples, and a table of the
 
 from __future__ import annotations
 
-from transmission_bridge.kinematics.actuator_device import (
-    ActuatorDevice as ActuatorDevice,
-)
+from transmission_bridge.kinematics.actuator_device import ActuatorDevice as ActuatorDevice
 from transmission_bridge.kinematics.device import (
     JointDevice as JointDevice,
     State as State,

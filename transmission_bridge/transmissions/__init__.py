@@ -12,18 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from transmission_bridge.lazy import import_lazily
-from transmission_bridge.transmissions.binding import (
-    Binding as Binding,
-)
-from transmission_bridge.transmissions.builder import (
-    build_transmission as build_transmission,
-)
+from transmission_bridge.transmissions.binding import Binding as Binding
+from transmission_bridge.transmissions.builder import build_transmission as build_transmission
 from transmission_bridge.transmissions.differential import (
     DifferentialTransmission as DifferentialTransmission,
 )
-from transmission_bridge.transmissions.domain import (
-    Domain as Domain,
-)
+from transmission_bridge.transmissions.domain import Domain as Domain
 from transmission_bridge.transmissions.four_bar_linkage import (
     FourBarLinkageTransmission as FourBarLinkageTransmission,
 )
@@ -35,15 +29,11 @@ from transmission_bridge.transmissions.registry import (
     PluginInfo as PluginInfo,
     Registry as Registry,
 )
-from transmission_bridge.transmissions.report import (
-    MapReport as MapReport,
-)
+from transmission_bridge.transmissions.report import MapReport as MapReport
 from transmission_bridge.transmissions.robot_transmissions import (
     RobotTransmissions as RobotTransmissions,
 )
-from transmission_bridge.transmissions.simple import (
-    SimpleTransmission as SimpleTransmission,
-)
+from transmission_bridge.transmissions.simple import SimpleTransmission as SimpleTransmission
 from transmission_bridge.transmissions.spec_reader import (
     ACTUATOR_LIMITS as ACTUATOR_LIMITS,
     SpecReader as SpecReader,

@@ -80,7 +80,8 @@ class MechanismTransmission(Transmission):
 
     A formula is evaluated. Otherwise the solver follows the straight path from ``guess``, in a
     stream from the last solution; then the paths from the nearest entries of a table over the
-    domain, which is computed when the transmission is built. In a stream, the table of a closure
+    domain, which is computed when the transmission is built. Without ``guess``, and with up to
+    three coordinates, it begins between solutions on a grid. In a stream, the table of a closure
     alone with several coordinates is used for the first sample only, because a position may have
     several solutions on the branch. No state is kept between calls: the caller keeps the last
     solution and passes it as ``guess``.
@@ -189,8 +190,8 @@ class MechanismTransmission(Transmission):
         if quantity is Quantity.VELOCITY:
             return map_rows((where, values, nothing), report)[1]
         moving = _require_shape('rate', options['rate'], values.shape)
-        bend = map_rows((where, moving, nothing), report, bends=True)[2]
-        return map_rows((where, values, nothing), None)[1] + bend
+        _, along, bend = map_rows((where, values, nothing), report, moving=moving)
+        return along + bend
 
     def _map_rows(
         self,
@@ -199,11 +200,9 @@ class MechanismTransmission(Transmission):
         report: MapReport | None,
         *,
         guess: npt.ArrayLike | None,
-        bends: bool = False,
+        moving: Array | None = None,
     ) -> list[Array]:
-        """Map the three rows; ``bends``: accelerations at constant velocity replace efforts."""
-        from transmission_bridge.transmissions.calls import map_samples
-
+        """Map the three rows; accelerations at constant velocities ``moving`` replace efforts."""
         parts = self.parts(direction)
         n_out = sum(len(part.outputs) for part in parts)
         batch = rows[0].shape[:-1]
@@ -213,14 +212,14 @@ class MechanismTransmission(Transmission):
         flat = [row.reshape(-1, row.shape[-1]) for row in rows]
         results = [np.full((len(flat[0]), n_out), np.nan) for _ in rows]
         for part in parts:
-            position, velocity, _ = given = [row[:, part.inputs] for row in flat]
-            start = part.make_starts(position, None if near is None else near[:, part.outputs])
-            *found, after, status = map_samples(
-                part.step.function, [*given, start], [part.numbers, part.table]
+            given = [row[:, part.inputs] for row in flat]
+            *found, after, status = part.map_samples(
+                given, None if near is None else near[:, part.outputs]
             )
             (report or MapReport()).count(status)
-            if bends:
-                found[2] = part.compute_accelerations(position, velocity, after)
+            if moving is not None:
+                rates = moving.reshape(flat[0].shape)[:, part.inputs]
+                found[2] = part.compute_accelerations(given[0], rates, after)
             for result, each in zip(results, found, strict=True):
                 result[:, part.outputs] = each
         return [result.reshape(*batch, n_out) for result in results]

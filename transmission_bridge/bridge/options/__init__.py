@@ -27,6 +27,4 @@ from transmission_bridge.bridge.options.parameter_file import (
     read_parameters as read_parameters,
     warn_of_unused_parameter_files as warn_of_unused_parameter_files,
 )
-from transmission_bridge.bridge.options.tuned_file import (
-    TunedFile as TunedFile,
-)
+from transmission_bridge.bridge.options.tuned_file import TunedFile as TunedFile

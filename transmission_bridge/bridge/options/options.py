@@ -140,8 +140,8 @@ class BridgeOptions:
     state_timeout: float = _option(
         AUTO,
         'Seconds after which an actuator state that is not repeated becomes unknown, together '
-        'with its joints; -1: the larger of 1 s and five periods of its driver; 0: never, for '
-        'drivers that publish on change.',
+        'with its joints; -1: five periods of its driver, from 1 s to 5 s; 0: never, for drivers '
+        'that publish on change.',
         span=_AUTO_TIMEOUT,
     )
     command_timeout: float = _option(

@@ -207,7 +207,8 @@ class BridgeRobot(BridgeClient):
             self._actuators.replace_plan(before[0], self._plans[0])
             self._commands.replace_plan(before[1], self._plans[1])
         newest, plan = self._commands.find_receipt_times(), self._plans[0]
-        shift = self._actuators.compute_driver_shift(plan)
+        turns = self._actuators.turns
+        shift = None if turns is None else turns.compute_driver_shift()
         with np.errstate(all='ignore'):
             # As in the bridge, another turn may fit the new numbers.
             actuators = self._actuators.read_values(now)

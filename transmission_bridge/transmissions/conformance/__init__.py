@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
-    from transmission_bridge.transmissions.conformance.checks import (
-        CHECKS as CHECKS,
-    )
+    from transmission_bridge.transmissions.conformance.checks import CHECKS as CHECKS
     from transmission_bridge.transmissions.conformance.samples import (
         CONDITION as CONDITION,
         COUNT as COUNT,

@@ -25,7 +25,7 @@ from transmission_bridge.transmissions.transmission import slope_of, Transmissio
 from transmission_bridge.types import Array
 
 #: Positions per check.
-COUNT = 2_500
+COUNT = 10_000
 
 #: Positions with a larger condition number are not used.
 CONDITION = 1e3

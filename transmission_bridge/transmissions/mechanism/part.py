@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 import math
 from typing import Any, NamedTuple
 
@@ -13,16 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.transmissions.calls import map_samples
-from transmission_bridge.transmissions.mechanism.step import Step
+from transmission_bridge.transmissions.mechanism.start_grid import POINTS, StartGrid
+from transmission_bridge.transmissions.mechanism.step import Numbers, Step
 from transmission_bridge.transmissions.mechanism.table import thin_positions
 from transmission_bridge.transmissions.tunable import list_paths, ParameterPath
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array, Index, Mask
 
 #: Smallest width of a table [rad or m, or shares of the sizes].
 NARROW = 0.1
 
 #: Tolerance of the ends of a solution, as a share of the size.
 BEYOND = 1e-8
+
+#: Length of a last step that is not repeated [rad or m].
+ROUGH = 1e-15
 
 #: A path that ends with a derivative of this many times the one at the pose ends at a dead centre.
 DEAD_CENTRE = 4.0
@@ -55,15 +61,16 @@ class Assembly(NamedTuple):
     ends: Array
 
 
-class CompiledPart(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CompiledPart:
     """
     A direction of an independent set of members of a transmission.
 
     :param step: Its compiled functions.
     :param numbers: Its numbers, in the order of :class:`~.step.Numbers`.
     :param table: Its table, entry by entry; empty for a formula.
-    :param inputs: Indices of its inputs among the inputs of the transmission.
-    :param outputs: Indices of its outputs.
+    :param inputs: Index of its inputs among the inputs of the transmission.
+    :param outputs: Index of its outputs.
     :param live: Paths of the numbers that are live numbers, by index. No other number depends on
         them, except the ends that are not exact, those that are dead centres, and the table.
     :param unknown_bounds: Values of these ends for other numbers of the rows, by index.
@@ -93,7 +100,7 @@ class CompiledPart(NamedTuple):
         :param p: Numbers of the rows.
         :param sides: Reductions and offsets of actuators, then of joints.
         :param max_gain: Largest gain, as a multiple of the typical one.
-        :param members: Indices of inputs and outputs in the transmission.
+        :param members: Index of inputs and outputs in the transmission.
         """
         near, sides = step.near, [*sides]
         given, wanted = near.given, near.wanted
@@ -134,26 +141,134 @@ class CompiledPart(NamedTuple):
             step, [float(each) for each in flat], table, *members, list_paths(flat), unknown
         )
 
-    def make_starts(self, position: Array, guess: Array | None) -> Array:
+    def map_samples(self, rows: Sequence[Array], guess: Array | None) -> list[Array]:
         """
-        Return the warm starts of samples.
+        Map samples: near an initial guess, and by the full solver if that fails.
 
-        :param position: Positions of the inputs, shape ``(samples, n)``.
+        :param rows: Positions, velocities and efforts, shape ``(samples, n)`` each.
         :param guess: Positions of the outputs near the solution. They are of no use if they do not
-            determine all coordinates.
+            determine all coordinates. By default it is interpolated in a grid of solutions.
+        :returns: The three rows of the outputs, the next warm starts, and the status.
         """
-        near, (r, n, *_) = self.step.near, self.step.near.counts
-        starts = np.full((len(position), self.step.n_start), math.nan)
-        if guess is not None and self.step.n_start and near.unknown == near.wanted:
-            own = self.step.split_numbers(np.array(self.numbers))
-            is_forward = self.step.is_forward
-            sides = (own.ratios, own.offsets), (own.wanted_ratios, own.wanted_offsets)
-            (ratio, offset), (joint_ratio, joint_offset) = sides[:: 1 if is_forward else -1]
-            actuators, joints = (position, guess)[:: 1 if is_forward else -1]
-            bare = actuators / ratio + offset, joint_ratio * (joints - joint_offset)
-            starts[:, : near.n_state] = 0.0
-            starts[:, : r + n] = np.concatenate(bare[:: -1 if is_forward else 1], axis=1)
-        return starts
+        step, grid, x = self.step, self._grid, self._scale_inputs(rows[0])
+        starts: Array = np.full((len(x), step.n_start), math.nan)
+        if guess is not None and step.n_start and step.near.unknown == step.near.wanted:
+            starts[:, : step.near.n_state] = self._make_states(x, self._scale_outputs(guess))
+        if guess is not None or grid is None:
+            *found, is_open = map_samples(step.near_function, [*rows, starts], [self.numbers])
+            left = np.flatnonzero(is_open)
+        else:
+            found, left = self._map_by_grid(grid, rows, x)
+        if len(left):
+            given = [*(row[left] for row in rows), starts[left]]
+            others = map_samples(step.function, given, [self.numbers, self.table])
+            for each, other in zip(found, others, strict=True):
+                each[left] = other
+        return found
+
+    def _map_by_grid(
+        self, grid: StartGrid, rows: Sequence[Array], x: Array
+    ) -> tuple[list[Array], Index]:
+        """Map samples from guesses of the grid; return also the samples without an answer."""
+        step, left, found = self.step, np.arange(len(x)), list[Array]()
+        for function, find_states in (
+            (step.near_function, lambda x: self._make_states(x, grid.interpolate(x))),
+            (step.careful_function, grid.find_nearest),
+        ):
+            starts = np.full((len(left), step.n_start), math.nan)
+            starts[:, : step.near.n_state] = find_states(x[left])
+            given = [*(row[left] for row in rows), starts]
+            *outputs, is_open = map_samples(function, given, [self.numbers])
+            rough = np.flatnonzero((is_open[:, 0] == 0.0) & self._is_rough(starts, outputs[3]))
+            if len(rough):
+                given[3][rough] = outputs[3][rough]
+                again = map_samples(
+                    step.near_function, [each[rough] for each in given], [self.numbers]
+                )
+                for output, other in zip(outputs, again, strict=False):
+                    output[rough] = other
+            found = found or outputs
+            for each, output in zip(found, outputs, strict=True):
+                each[left] = output
+            # The position may have another solution, or be a dead centre.
+            is_lost = np.isnan(outputs[0]).any(axis=1) & ~np.isnan(given[0]).any(axis=1)
+            left = left[is_lost | (is_open[:, 0] != 0.0)]
+            if not len(left):
+                break
+        return found, left
+
+    def _is_rough(self, starts: Array, after: Array) -> Mask:
+        """
+        Return whether the last Newton step was more than rounding.
+
+        Its length is about ``C^2 e^3``: ``e`` is the error of the guess, and the curvature ``C``
+        grows with the slopes.
+        """
+        r, n, *_ = self.step.near.counts
+        with np.errstate(invalid='ignore'):
+            error = np.abs(after[:, :r] - starts[:, :r]).max(axis=1, initial=0.0)
+        slope = np.abs(after[:, r + n : self.step.near.n_state]).max(axis=1, initial=0.0)
+        return np.asarray(error**3 * (1.0 + slope) ** 2 > ROUGH)
+
+    @cached_property
+    def _grid(self) -> StartGrid | None:
+        """Solutions in bare coordinates; ``None`` for a formula and for many coordinates."""
+        step, (r, n, *_) = self.step, self.step.near.counts
+        if not step.n_start or n not in POINTS:
+            return None
+        # Also beyond the ends of the range, so that a sample at an end has neighbours.
+        numbers = np.array(self.numbers)
+        own = step.split_numbers(numbers)
+        for each in (own.lower, own.wanted_lower):
+            each[:] = -math.inf
+        for each in (own.upper, own.wanted_upper):
+            each[:] = math.inf
+
+        def solve(x: Array, near: Array | None) -> Array:
+            rows = [self._unscale_inputs(x), *(np.full_like(x, math.nan),) * 2]
+            starts = np.full((len(x), step.n_start), math.nan)
+            if near is None:
+                *_, after, _ = map_samples(step.function, [*rows, starts], [numbers, self.table])
+            else:
+                starts[:, : near.shape[1]] = near
+                *_, after, _, is_open = map_samples(
+                    step.careful_function, [*rows, starts], [numbers]
+                )
+                after[is_open[:, 0] != 0.0] = math.nan
+            return after[:, : step.near.n_state]
+
+        entries = step.list_entries(self.table)[:, r:]
+        grid = StartGrid(entries.min(axis=0), entries.max(axis=0), r, solve)
+        return grid if grid.is_smooth() else None
+
+    def _make_states(self, x: Array, solved: Array) -> Array:
+        """Return states of positions: coordinates solved for, given ones, and zero slopes."""
+        r, n, *_ = self.step.near.counts
+        return np.concatenate([solved, x, np.zeros((len(x), r * n))], axis=1)
+
+    @cached_property
+    def _own(self) -> Numbers:
+        return self.step.split_numbers(np.array(self.numbers))
+
+    def _scale_inputs(self, position: Array) -> Array:
+        """Return bare positions of the given coordinates."""
+        own = self._own
+        if self.step.is_forward:
+            return position / own.ratios + own.offsets
+        return own.ratios * (position - own.offsets)
+
+    def _unscale_inputs(self, x: Array) -> Array:
+        own = self._own
+        if self.step.is_forward:
+            return (x - own.offsets) * own.ratios
+        return x / own.ratios + own.offsets
+
+    def _scale_outputs(self, position: Array) -> Array:
+        """Return bare positions of the wanted coordinates."""
+        own = self._own
+        if self.step.is_forward:
+            return own.wanted_ratios * (position - own.wanted_offsets)
+        return position / own.wanted_ratios + own.wanted_offsets
 
     def compute_accelerations(self, position: Array, velocity: Array, after: Array) -> Array:
         """

@@ -159,6 +159,12 @@ class Step:
 
     # -- for Python ------------------------------------------------------------------------------
 
+    def list_entries(self, table: Array) -> Array:
+        """Return the used entries of a table: coordinates solved for, then given ones."""
+        entries = table.reshape(len(self._in_table), -1).T
+        order = [self._in_table.index(k) for k in (*self.near.unknown, *self.near.given)]
+        return entries[entries[:, order[-1]] != NOWHERE][:, order]
+
     def joints_of_state(self, state: Array, held: Array) -> Array:
         """Return all coordinates of a state, NaN if they are not solved for."""
         z: Array = np.full(len(self.near.mechanism.names), math.nan)
@@ -181,7 +187,7 @@ class Step:
         given = [ca.MX.sym(n, size) for n, size in zip(self._names, self._sizes, strict=True)]
         table = ca.MX.sym('table', self.n_entries * len(self._in_table))
         # The careful elimination handles inexact results before the full solver runs.
-        *found, more = self._careful_sample(*given)
+        *found, more = self.careful_function(*given)
         if not self.near.is_explicit:
             _, own = self._split_inputs(*given[3:])
             at, *_ = self._scale_inputs(own, *given[:3])
@@ -197,7 +203,16 @@ class Step:
         return self._build_sample(self.near.function)
 
     @cached_property
-    def _careful_sample(self) -> Any:
+    def near_function(self) -> Any:
+        """The same written out as one expression, if it has operations on numbers alone."""
+        try:
+            return self.sample_function.expand()
+        except RuntimeError:
+            return self.sample_function
+
+    @cached_property
+    def careful_function(self) -> Any:
+        """The same with a careful elimination, and a second call if the first is not rounding."""
         return self._build_sample(self.near.exact_near)
 
     def _split_inputs(self, start: Expression, numbers: Expression) -> tuple[list[Any], Numbers]:
@@ -501,7 +516,7 @@ class Step:
             state, _ = self.make_balls_function(state, entries[:r], before, held, constants)
         state = ca.if_else(done >= 1.0, state, last)
         start = ca.vertcat(state, failed, why, sought)
-        *moved, after, status, _ = self._careful_sample(*rows, start, numbers)
+        *moved, after, status, _ = self.careful_function(*rows, start, numbers)
         # A position beyond the range is not used as a warm start.
         begin = ca.if_else(is_known(moved[0][0]), after[: self._n_state], last)
         return [*moved, ca.vertcat(begin, after[self._n_state :]), status]

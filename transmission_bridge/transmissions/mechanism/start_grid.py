@@ -1,0 +1,130 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Initial guesses of batches: solutions on a grid of the given coordinates, and a cubic between them.
+
+A guess depends on its sample alone, so that a sample has the same result in each batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from transmission_bridge.types import Array, Mask
+
+#: Points along each given coordinate, by their number, and the distance in points of those that
+#: the full solver solves.
+POINTS = {1: (129, 4), 2: (33, 4), 3: (13, 3)}
+
+#: Largest bend of the solution between neighbours [rad or m]: beyond it may be another assembly.
+LARGEST_BEND = 0.3
+
+#: Samples that are interpolated together.
+BLOCK = 4096
+
+#: Smallest width of a grid [rad or m].
+NARROW = 1e-9
+
+
+class StartGrid:
+    """
+    Solutions ``y`` on a grid over a box of ``x``.
+
+    :param lower: Lower corner of the box, shape ``(n,)``.
+    :param upper: Upper corner.
+    :param n_solved: Number of coordinates in ``y``.
+    :param solve: Maps positions ``x``, shape ``(samples, n)``, and states near them, or ``None``
+        for the full solver, to states, which begin with ``y``; NaN if there is no solution.
+    """
+
+    def __init__(
+        self,
+        lower: Array,
+        upper: Array,
+        n_solved: int,
+        solve: Callable[[Array, Array | None], Array],
+    ) -> None:
+        n, self._n_solved = len(lower), n_solved
+        self._count, coarse = POINTS[n]
+        self._lower, self._width = lower, np.maximum(upper - lower, NARROW)
+        self._strides = self._count ** np.arange(n)[::-1]
+        axes = np.meshgrid(*[np.arange(self._count)] * n, indexing='ij')
+        places = np.stack(axes, axis=-1).reshape(-1, n)
+        x = lower + places / (self._count - 1) * self._width
+        first = np.flatnonzero((places % coarse == 0).all(axis=1))
+        solved = solve(x[first], None)
+        states = np.full((len(x), solved.shape[1]), np.nan)
+        states[first] = solved
+        # Each point that is left is solved from a neighbour, at most once from each.
+        steps = [(axis, sign) for axis in range(n) for sign in (1, -1)]
+        tried = np.zeros((len(steps), len(x)), dtype=bool)
+        has_changed = True
+        while has_changed:
+            has_changed = False
+            for (axis, sign), done in zip(steps, tried, strict=True):
+                is_known = self._is_known(states)
+                column = places[:, axis] + sign
+                neighbour = np.arange(len(x)) + sign * self._strides[axis]
+                is_open = ~is_known & ~done & (column >= 0) & (column < self._count)
+                left = np.flatnonzero(is_open)
+                left = left[is_known[neighbour[left]]]
+                if len(left):
+                    done[left], has_changed = True, True
+                    states[left] = solve(x[left], states[neighbour[left]])
+        self._states, self._values = states, states[:, :n_solved].copy()
+        self._stencil = [np.dot(each, self._strides) for each in product(range(4), repeat=n)]
+
+    def is_smooth(self) -> bool:
+        """Return whether neighbours are nowhere on different assemblies."""
+        n = len(self._lower)
+        grid = self._values.reshape(*(self._count,) * n, -1)
+        return not any(
+            (np.abs(np.diff(grid, 2, axis=axis)) > LARGEST_BEND).any() for axis in range(n)
+        )
+
+    def _is_known(self, states: Array) -> Mask:
+        return np.asarray(~np.isnan(states[:, : self._n_solved]).any(axis=1))
+
+    def interpolate(self, x: Array) -> Array:
+        """Return ``y`` between the points, shape ``(samples, r)``; NaN beside unknown points."""
+        if len(x) > BLOCK:
+            blocks = np.split(x, range(BLOCK, len(x), BLOCK))
+            return np.concatenate([self.interpolate(each) for each in blocks])
+        share, first = self._find_cells(x, 4)
+        t = (share - first).T
+        before, after = t * (t - 3.0), (t - 1.0) * (t - 2.0)
+        along = np.array([after * (3.0 - t) / 6.0, before * (t - 2.0) / 2.0])
+        along = np.array([*along, before * (1.0 - t) / 2.0, after * t / 6.0])
+        weights = along[:, 0]
+        for axis in range(1, len(t)):
+            weights = (weights[:, np.newaxis] * along[:, axis]).reshape(-1, len(x))
+        place = first.astype(np.intp) @ self._strides
+        result = np.zeros((len(x), self._values.shape[1]))
+        # Term by term: a sum over an axis is rounded differently with other numbers of samples.
+        for weight, offset in zip(weights[..., np.newaxis], self._stencil, strict=True):
+            result += weight * self._values[place + offset]
+        return result
+
+    def find_nearest(self, x: Array) -> Array:
+        """Return the states of the nearest known corner of the cell around each sample, or NaN."""
+        share, first = self._find_cells(x, 2)
+        place = first.astype(np.intp) @ self._strides
+        result = np.full((len(x), self._states.shape[1]), np.nan)
+        least = np.full(len(x), np.inf)
+        for offsets in product(range(2), repeat=x.shape[1]):
+            states = self._states[place + np.dot(offsets, self._strides)]
+            apart = np.abs(share - first - offsets).max(axis=1)
+            is_nearer = self._is_known(states) & (apart < least)
+            result[is_nearer], least = states[is_nearer], np.where(is_nearer, apart, least)
+        return result
+
+    def _find_cells(self, x: Array, count: int) -> tuple[Array, Array]:
+        """Return samples in points from the corner, and the first of the points around each."""
+        share = (x - self._lower) / self._width * (self._count - 1)
+        share = np.where((share >= -1.0) & (share <= self._count), share, np.nan)
+        middle = np.nan_to_num(np.floor(share)) - (count // 2 - 1)
+        return share, np.clip(middle, 0.0, self._count - float(count))
