@@ -18,7 +18,6 @@ from transmission_bridge.bridge import OfflineBridge
 from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.messages import JointStateRecord, record_from_message
-from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
@@ -70,7 +69,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             bridge.plan.names_hint = NAMES_HINT
         _check_topics(source, pairs, keep=options.keep)
         with (
-            clean_end(),
             safe_output(output, force=options.force, marker=marker) as made,
             _create_like(source, made) as writer,
         ):

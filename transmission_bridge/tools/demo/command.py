@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.cli import Console, Exit, printable
 from transmission_bridge.tools.demo import formulas
 from transmission_bridge.tools.demo.comparison import Comparison, JointSample
@@ -73,23 +72,14 @@ class _DemoError(Exception):
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
-    """Run the command."""
-    with clean_end():
-        return run_demo(options.seconds, plain=options.plain, console=console)
-
-
-def run_demo(seconds: float, *, plain: bool, console: Console) -> Exit:
     """
-    Show the moving example robot, and compare every message with the formulas.
+    Run the command.
 
-    :param seconds: Duration of the motion.
-    :param plain: Whether to print snapshots instead of a live table.
-    :returns: ``Exit.OK`` if every published value agrees.
     :raises UsageError: If rclpy is not installed, or no ROS domain is free.
     """
     with isolate_network(os.environ) as added:
         os.environ.update(added)  # also for the node of this process
-        return _run_isolated(seconds, plain=plain, console=console)
+        return _run_isolated(options.seconds, plain=options.plain, console=console)
 
 
 def _run_isolated(seconds: float, *, plain: bool, console: Console) -> Exit:
