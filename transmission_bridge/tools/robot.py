@@ -89,14 +89,6 @@ class BridgeSetup:
     file: str
     data: bytes
 
-    def periods(self, robot: RobotTransmissions) -> dict[str, float]:
-        """
-        Return the period of each single-turn encoder, in its driver's unit, by actuator.
-
-        :raises TransmissionBridgeError: If one does not fit the robot.
-        """
-        return list_wrap_periods(robot, self.options)
-
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
         """
         Return the URDF name of each name that a driver may use.
@@ -136,7 +128,7 @@ class BridgeSetup:
         """
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
             robot = load_transmissions(load_description(description), self.options)
-            self.periods(robot)
+            list_wrap_periods(robot, self.options)  # raises an error if one does not fit
         notes = [*self._iterate_unused(robot)]
         tunables = list_parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}

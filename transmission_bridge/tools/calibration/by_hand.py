@@ -12,6 +12,7 @@ from pathlib import Path
 import sys
 
 from transmission_bridge.bridge.options import PREFIX
+from transmission_bridge.bridge.states import list_wrap_periods
 from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
@@ -107,7 +108,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 def _make_hand(
     options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
 ) -> HandCalibration:
-    periods = setup.periods(robot)
+    periods = list_wrap_periods(robot, setup.options)
     hand = make_hand(robot, periods, is_free=options.reductions, only=options.transmission)
     hand.is_confirmed = options.stops
     if not hand.transmissions:
