@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from transmission_bridge.errors import MessageError, ParameterError, ShapeError
+from transmission_bridge.errors import make_option_error, MessageError, ShapeError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import JointStateRecord, make_ragged_error
 from transmission_bridge.types import Array
@@ -54,12 +54,7 @@ class DriverSettings:
         for setting in fields(self):
             (least, most), value = range_of(setting), getattr(self, setting.name)
             if not least <= value <= most:
-                raise ParameterError(
-                    f'{setting.name} cannot be accepted',
-                    parameter=setting.name,
-                    expected=f'a number in [{least:g}, {most:g}]',
-                    found=repr(value),
-                )
+                raise make_option_error(setting.name, f'a number in [{least:g}, {most:g}]', value)
 
 
 def range_of(setting: Field[float]) -> tuple[float, float]:
