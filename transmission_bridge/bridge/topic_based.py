@@ -49,7 +49,7 @@ def warn_of_endless_commands(
         if rates and (block.is_silent_at_target or command_timeout == 0.0):
             what = f'velocity and effort commands of {shortened(rates)} {continues}'
             message = f"{what}: hardware component '{block.name}' {does}"
-            yield _warn_of_block(block, message, expected=expected, found=found)
+            yield Finding.about(block, 'warning', message, expected, found)
 
 
 def warn_of_several_interfaces(robot: RobotDescription) -> Iterator[Finding]:
@@ -62,8 +62,9 @@ def warn_of_several_interfaces(robot: RobotDescription) -> Iterator[Finding]:
     for block, joints in _list_commands(robot):
         names = [name for name, commands in joints.items() if len(commands) > 1]
         if names:
-            yield _warn_of_block(
+            yield Finding.about(
                 block,
+                'warning',
                 f'several command interfaces of {shortened(names)}: after a change of '
                 f"controllers, hardware component '{block.name}' continues to send the last value "
                 'of an unused interface',
@@ -95,7 +96,7 @@ def warn_of_other_topics(
             if not (own == name if name.startswith('/') else own.endswith(f'/{name}')):
                 message = f"hardware component '{block.name}' uses another topic than the bridge"
                 expected = f'{each.name} {own}, or remapping {topic + end}:={name}'
-                yield _warn_of_block(block, message, expected=expected, found=name)
+                yield Finding.about(block, 'warning', message, expected, name)
 
 
 def _list_commands(
@@ -110,15 +111,3 @@ def _list_commands(
                     names = [command.name for command in each.command_interfaces]
                     joints[each.name] = [name for name in FIELDS if name in names]
             yield block, joints
-
-
-def _warn_of_block(block: Ros2ControlSpec, message: str, *, expected: str, found: str) -> Finding:
-    return Finding(
-        'warning',
-        message,
-        line=block.line,
-        path=block.path,
-        expected=expected,
-        found=found,
-        subject=block.name,
-    )

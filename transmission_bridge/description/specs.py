@@ -289,6 +289,13 @@ class Finding:
     subject: str = ''
     fatal_if_strict: bool = False
 
+    @classmethod
+    def about(
+        cls, place: Any, severity: Severity, message: str, expected: str = '', found: str = ''
+    ) -> Finding:
+        """Return a finding about a named element, which is its subject."""
+        return cls(severity, message, place.line, place.path, expected, found, place.name)
+
     def __str__(self) -> str:
         """Return ``severity: line 12, /robot/x: message (expected a, found b)``."""
         text = sentence(

@@ -55,10 +55,7 @@ def build_all(
                     )
                     item = replace(item, by_role=frozenset())
                 built.append(item)
-                findings += [
-                    Finding('warning', doubt, line=spec.line, path=spec.path, subject=spec.name)
-                    for doubt in doubts
-                ]
+                findings += [Finding.about(spec, 'warning', doubt) for doubt in doubts]
             findings.extend(unused)
     disjoint = disjoint_ranges(built, robot)
     findings += [_to_finding(robot.transmission(name), error) for name, error in disjoint.items()]

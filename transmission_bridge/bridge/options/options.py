@@ -377,13 +377,6 @@ def list_parameter_names(robot: RobotTransmissions) -> ParameterNames:
             tunables[PREFIX + name] = found[0]
             continue
         spec = robot.description.transmission(found[-1].transmission)
-        findings.append(
-            Finding(
-                'warning',
-                f"'{PREFIX}{name}' cannot be a parameter: {reason}",
-                line=spec.line,
-                path=spec.path,
-                subject=spec.name,
-            )
-        )
+        text = f"'{PREFIX}{name}' cannot be a parameter: {reason}"
+        findings.append(Finding.about(spec, 'warning', text))
     return ParameterNames(tunables, tuple(sorted(findings, key=lambda each: each.message)))
