@@ -61,16 +61,6 @@ class Value:
         """The field of the spec."""
         return self.field or self.name
 
-    @cached_property
-    def is_optional_attribute(self) -> bool:
-        """Whether the value can be skipped if the element lacks the attribute."""
-        return self.place in ('attribute', 'ignored') and not self.within and not self.missing
-
-    @cached_property
-    def is_in_children(self) -> bool:
-        """Whether the value can be skipped if the element has no children."""
-        return bool(self.within) or self.place == 'param'
-
 
 @dataclass(frozen=True, eq=False)
 class Row:

@@ -58,10 +58,6 @@ class Walker:
         errors = self.findings.errors
         values: Fields = {}
         for value in row.values:
-            if value.is_optional_attribute and value.name not in element.attributes:
-                continue
-            if value.is_in_children and not element.children:
-                continue
             self._read_value(element, row, value, values)
         for field, rows in row.by_field.items() if element.children else ():
             if elements := element.find_all(*rows):
