@@ -30,6 +30,12 @@ if TYPE_CHECKING:
         load_description as load_description,
         RobotDescription as RobotDescription,
     )
+    from transmission_bridge.drivers import (
+        Command as Command,
+        Driver as Driver,
+        DriverError as DriverError,
+        Hardware as Hardware,
+    )
     from transmission_bridge.errors import (
         ParameterError as ParameterError,
         ShapeError as ShapeError,
@@ -75,6 +81,7 @@ __all__, __getattr__ = import_lazily(
     {
         'conformance': (),
         'description': ('Finding', 'RobotDescription', 'load_description'),
+        'drivers': ('Command', 'Driver', 'DriverError', 'Hardware'),
         'errors': (
             'ParameterError',
             'ShapeError',

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated driver."""
+"""A simulated drive, and the motion of the demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from transmission_bridge.sim.demo_motion import (
     MOTIONS as MOTIONS,
 )
 from transmission_bridge.sim.driver import (
-    Driver as Driver,
+    Drive as Drive,
+    DriveCommand as DriveCommand,
     DriverSettings as DriverSettings,
-    range_of as range_of,
+    Mode as Mode,
 )

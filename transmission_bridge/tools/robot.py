@@ -24,6 +24,7 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.bridge.states import list_wrap_periods, NamePlan
 from transmission_bridge.description import load_description
 from transmission_bridge.description.document import MAX_BYTES, read_file
+from transmission_bridge.drivers import find_drivers, list_periods
 from transmission_bridge.errors import (
     ParameterError,
     shortened,
@@ -89,6 +90,17 @@ class BridgeSetup:
     file: str
     data: bytes
 
+    def periods(self, robot: RobotTransmissions) -> dict[str, float]:
+        """
+        Return the period of each single-turn encoder, in its driver's unit, by actuator.
+
+        Drivers in Python give theirs, the option ``wrap_period`` overrides them.
+
+        :raises TransmissionBridgeError: If one does not fit the robot.
+        """
+        of_drivers = list_periods(find_drivers(robot, {}))
+        return of_drivers | list_wrap_periods(robot, self.options)
+
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
         """
         Return the URDF name of each name that a driver may use.
@@ -128,7 +140,7 @@ class BridgeSetup:
         """
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
             robot = load_transmissions(load_description(description), self.options)
-            list_wrap_periods(robot, self.options)  # raises an error if one does not fit
+            self.periods(robot)
         notes = [*self._iterate_unused(robot)]
         tunables = list_parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}

@@ -12,6 +12,7 @@ from transmission_bridge.bridge.options.options import (
     describe_option as describe_option,
     find_option_range as find_option_range,
     format_yaml_number as format_yaml_number,
+    HOSTED as HOSTED,
     list_choices as list_choices,
     list_parameter_names as list_parameter_names,
     PREFIX as PREFIX,
@@ -21,6 +22,7 @@ from transmission_bridge.bridge.options.options import (
     warn_of_lost_names as warn_of_lost_names,
 )
 from transmission_bridge.bridge.options.parameter_file import (
+    describe_damaged_files as describe_damaged_files,
     describe_leaf as describe_leaf,
     PARAMETERS as PARAMETERS,
     read_number as read_number,

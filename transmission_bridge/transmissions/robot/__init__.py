@@ -23,7 +23,12 @@ if TYPE_CHECKING:
         sample_box as sample_box,
     )
     from transmission_bridge.transmissions.robot.table import Robot as Robot
-    from transmission_bridge.transmissions.robot.tuning import RATIOS as RATIOS
+    from transmission_bridge.transmissions.robot.tuning import (
+        compute_ratios_at as compute_ratios_at,
+        list_changed_ratios as list_changed_ratios,
+        RatioChange as RatioChange,
+        RATIOS as RATIOS,
+    )
     from transmission_bridge.transmissions.robot.units import (
         ActuatorUnits as ActuatorUnits,
         CONSTANTS as CONSTANTS,
@@ -40,7 +45,7 @@ __all__, __getattr__ = import_lazily(
         'program': ['ROWS', 'RobotProgram', 'iterate_parts'],
         'ranges': ['allowed_positions', 'image_box', 'sample_box'],
         'table': ['Robot'],
-        'tuning': ['RATIOS'],
+        'tuning': ['RATIOS', 'RatioChange', 'compute_ratios_at', 'list_changed_ratios'],
         'units': ['ActuatorUnits', 'CONSTANTS', 'UNITS', 'Unit', 'row_of'],
     },
 )
