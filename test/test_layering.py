@@ -37,6 +37,7 @@ ALLOWED |= {
     'messages': {*ALLOWED['transmissions'], 'transmissions'},
 }
 ALLOWED |= {room: {*ALLOWED['messages'], 'kinematics', 'messages'} for room in ('bridge', 'sim')}
+ALLOWED['drivers'] = {*ALLOWED['sim'], 'sim'}
 #: The two ends, which know nothing of each other.
 ALLOWED |= {room: {'', *ALLOWED} for room in ('ros', 'tools')}
 CORE = sorted(set(ALLOWED) - {'ros', 'tools'})

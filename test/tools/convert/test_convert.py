@@ -240,7 +240,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
     ('actuator_names: M1=m1', "line 3: actuator_names: expected a list of texts, found 'M1=m1"),
     ('actuator_names: [M1]', "expected entries 'left=right', no left side twice, found 'M1'"),
     ('pass_through: 1', "pass_through: expected true or false, found '1'"),
-    ('wrap_period: [m1=0]', "wrap_period of 'm1' cannot be accepted"),
+    ('wrap_period: [m1=0]', "wrap_period cannot be accepted: period of 'm1'"),
     ('pass_through: true\npass_through: false', 'is given twice, as True and False'),
     (['--actuator-names', 'M1'], "--actuator-names: expected entries 'left=right'"),
     (['--actuator-names', 'M1=m9'], "unknown actuator 'm9', known: m1, m2, m3"),
