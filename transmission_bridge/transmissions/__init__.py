@@ -4,7 +4,7 @@
 """
 The mathematics: maps between actuators and joints. This room does not read XML.
 
-It needs numpy. Equations, tables and linkages also need CasADi, which is imported at first use.
+It needs numpy. Equations, tables and linkages also need CasADi. Types are imported at first use.
 """
 
 from __future__ import annotations
@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 from transmission_bridge.lazy import import_lazily
 from transmission_bridge.transmissions.binding import Binding as Binding
 from transmission_bridge.transmissions.builder import build_transmission as build_transmission
-from transmission_bridge.transmissions.differential import (
-    DifferentialTransmission as DifferentialTransmission,
-)
 from transmission_bridge.transmissions.domain import Domain as Domain
-from transmission_bridge.transmissions.four_bar_linkage import (
-    FourBarLinkageTransmission as FourBarLinkageTransmission,
-)
 from transmission_bridge.transmissions.linear import (
     LinearTransmission as LinearTransmission,
     Ratio as Ratio,
@@ -33,7 +27,6 @@ from transmission_bridge.transmissions.report import MapReport as MapReport
 from transmission_bridge.transmissions.robot_transmissions import (
     RobotTransmissions as RobotTransmissions,
 )
-from transmission_bridge.transmissions.simple import SimpleTransmission as SimpleTransmission
 from transmission_bridge.transmissions.spec_reader import (
     ACTUATOR_LIMITS as ACTUATOR_LIMITS,
     SpecReader as SpecReader,
@@ -49,10 +42,17 @@ from transmission_bridge.transmissions.tunable import (
 )
 
 if TYPE_CHECKING:
+    from transmission_bridge.transmissions.differential import (
+        DifferentialTransmission as DifferentialTransmission,
+    )
     from transmission_bridge.transmissions.equation_transmission import (
         EquationTransmission as EquationTransmission,
         Parameter as Parameter,
     )
+    from transmission_bridge.transmissions.four_bar_linkage import (
+        FourBarLinkageTransmission as FourBarLinkageTransmission,
+    )
+    from transmission_bridge.transmissions.simple import SimpleTransmission as SimpleTransmission
     from transmission_bridge.transmissions.tabulated import (
         TabulatedTransmission as TabulatedTransmission,
     )
@@ -60,7 +60,10 @@ if TYPE_CHECKING:
 _, __getattr__ = import_lazily(
     __name__,
     {
+        'differential': ['DifferentialTransmission'],
         'equation_transmission': ['EquationTransmission', 'Parameter'],
+        'four_bar_linkage': ['FourBarLinkageTransmission'],
+        'simple': ['SimpleTransmission'],
         'tabulated': ['TabulatedTransmission'],
     },
 )
