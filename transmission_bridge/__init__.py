@@ -19,151 +19,110 @@ messages of one joint. Nothing here needs ROS; the node is in :mod:`transmission
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
+
+from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
     from transmission_bridge import kinematics as kinematics
-    from transmission_bridge.description import Finding, load_description, RobotDescription
-    from transmission_bridge.drivers import Command, Driver, DriverError, Hardware
+    from transmission_bridge.description import (
+        Finding as Finding,
+        load_description as load_description,
+        RobotDescription as RobotDescription,
+    )
+    from transmission_bridge.drivers import (
+        Command as Command,
+        Driver as Driver,
+        DriverError as DriverError,
+        Hardware as Hardware,
+    )
     from transmission_bridge.errors import (
-        ParameterError,
-        ShapeError,
-        TransmissionBridgeError,
-        TransmissionError,
-        UnknownNameError,
-        UnsupportedInterfaceError,
+        ParameterError as ParameterError,
+        ShapeError as ShapeError,
+        TransmissionBridgeError as TransmissionBridgeError,
+        TransmissionError as TransmissionError,
+        UnknownNameError as UnknownNameError,
+        UnsupportedInterfaceError as UnsupportedInterfaceError,
     )
     from transmission_bridge.messages.one_joint import (
-        apply_effort,
-        apply_position,
-        apply_rate,
-        apply_to_command,
-        BeginMotion,
-        EffortCommand,
-        HoldCommand,
-        JointWaypoint,
-        PositionCommand,
-        simple_transmission,
-        StopCommand,
-        TrajectoryCommand,
-        unapply_effort,
-        unapply_position,
-        unapply_rate,
-        unapply_to_feedback,
-        VelocityCommand,
+        apply_effort as apply_effort,
+        apply_position as apply_position,
+        apply_rate as apply_rate,
+        apply_to_command as apply_to_command,
+        BeginMotion as BeginMotion,
+        EffortCommand as EffortCommand,
+        HoldCommand as HoldCommand,
+        JointWaypoint as JointWaypoint,
+        PositionCommand as PositionCommand,
+        simple_transmission as simple_transmission,
+        StopCommand as StopCommand,
+        TrajectoryCommand as TrajectoryCommand,
+        unapply_effort as unapply_effort,
+        unapply_position as unapply_position,
+        unapply_rate as unapply_rate,
+        unapply_to_feedback as unapply_to_feedback,
+        VelocityCommand as VelocityCommand,
     )
     from transmission_bridge.transmissions import (
-        Domain,
-        EquationTransmission,
-        LinearTransmission,
-        MapReport,
-        Parameter,
-        RobotTransmissions,
-        SpecReader,
-        TabulatedTransmission,
+        Domain as Domain,
+        EquationTransmission as EquationTransmission,
+        LinearTransmission as LinearTransmission,
+        MapReport as MapReport,
+        Parameter as Parameter,
+        RobotTransmissions as RobotTransmissions,
+        SpecReader as SpecReader,
+        TabulatedTransmission as TabulatedTransmission,
     )
-
-__all__ = [
-    'BeginMotion',
-    'Command',
-    'Domain',
-    'Driver',
-    'DriverError',
-    'EffortCommand',
-    'EquationTransmission',
-    'Finding',
-    'Hardware',
-    'HoldCommand',
-    'JointWaypoint',
-    'LinearTransmission',
-    'MapReport',
-    'Parameter',
-    'ParameterError',
-    'PositionCommand',
-    'RobotDescription',
-    'RobotTransmissions',
-    'ShapeError',
-    'SpecReader',
-    'StopCommand',
-    'TabulatedTransmission',
-    'TrajectoryCommand',
-    'TransmissionBridgeError',
-    'TransmissionError',
-    'UnknownNameError',
-    'UnsupportedInterfaceError',
-    'VelocityCommand',
-    '__version__',
-    'apply_effort',
-    'apply_position',
-    'apply_rate',
-    'apply_to_command',
-    'kinematics',
-    'load_description',
-    'simple_transmission',
-    'unapply_effort',
-    'unapply_position',
-    'unapply_rate',
-    'unapply_to_feedback',
-]
 
 __version__ = '0.1.0'
 
-#: Rooms that can be imported by attribute, and the names exported from each.
-_ROOMS = {
-    'conformance': (),
-    'description': ('Finding', 'RobotDescription', 'load_description'),
-    'drivers': ('Command', 'Driver', 'DriverError', 'Hardware'),
-    'errors': (
-        'ParameterError',
-        'ShapeError',
-        'TransmissionBridgeError',
-        'TransmissionError',
-        'UnknownNameError',
-        'UnsupportedInterfaceError',
-    ),
-    'kinematics': (),
-    'messages.one_joint': (
-        'BeginMotion',
-        'EffortCommand',
-        'HoldCommand',
-        'JointWaypoint',
-        'PositionCommand',
-        'StopCommand',
-        'TrajectoryCommand',
-        'VelocityCommand',
-        'apply_effort',
-        'apply_position',
-        'apply_rate',
-        'apply_to_command',
-        'simple_transmission',
-        'unapply_effort',
-        'unapply_position',
-        'unapply_rate',
-        'unapply_to_feedback',
-    ),
-    'transmissions': (
-        'Domain',
-        'EquationTransmission',
-        'LinearTransmission',
-        'MapReport',
-        'Parameter',
-        'RobotTransmissions',
-        'SpecReader',
-        'TabulatedTransmission',
-    ),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name or a room on its first use, so that a plain import does not load numpy."""
-    for room, names in _ROOMS.items():
-        if name == room or name in names:
-            module = import_module(f'{__name__}.{room}')
-            value = globals()[name] = module if name == room else getattr(module, name)
-            return value
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+__all__, __getattr__ = import_lazily(
+    __name__,
+    {
+        'conformance': (),
+        'description': ('Finding', 'RobotDescription', 'load_description'),
+        'drivers': ('Command', 'Driver', 'DriverError', 'Hardware'),
+        'errors': (
+            'ParameterError',
+            'ShapeError',
+            'TransmissionBridgeError',
+            'TransmissionError',
+            'UnknownNameError',
+            'UnsupportedInterfaceError',
+        ),
+        'kinematics': (),
+        'messages.one_joint': (
+            'BeginMotion',
+            'EffortCommand',
+            'HoldCommand',
+            'JointWaypoint',
+            'PositionCommand',
+            'StopCommand',
+            'TrajectoryCommand',
+            'VelocityCommand',
+            'apply_effort',
+            'apply_position',
+            'apply_rate',
+            'apply_to_command',
+            'simple_transmission',
+            'unapply_effort',
+            'unapply_position',
+            'unapply_rate',
+            'unapply_to_feedback',
+        ),
+        'transmissions': (
+            'Domain',
+            'EquationTransmission',
+            'LinearTransmission',
+            'MapReport',
+            'Parameter',
+            'RobotTransmissions',
+            'SpecReader',
+            'TabulatedTransmission',
+        ),
+    },
+)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ROOMS, *__all__})
+    return sorted({*globals(), *__all__})

@@ -32,23 +32,12 @@ positions with a condition number above 1e3.
 """
 
 from transmission_bridge.transmissions.conformance import (
-    check,
-    CHECKS,
-    CONDITION,
-    COUNT,
-    failures,
-    Subject,
-    subject_of,
-    TransmissionConformance,
+    check as check,
+    CHECKS as CHECKS,
+    CONDITION as CONDITION,
+    COUNT as COUNT,
+    failures as failures,
+    Subject as Subject,
+    subject_of as subject_of,
+    TransmissionConformance as TransmissionConformance,
 )
-
-__all__ = [
-    'CHECKS',
-    'CONDITION',
-    'COUNT',
-    'Subject',
-    'TransmissionConformance',
-    'check',
-    'failures',
-    'subject_of',
-]

@@ -283,6 +283,18 @@ class ParameterError(TransmissionError):
     """A parameter of a transmission is unknown or its value cannot be accepted."""
 
 
+def make_option_error(option: str, expected: str, found: object, why: str = '') -> ParameterError:
+    """
+    Return the error that the value of an option cannot be accepted.
+
+    :param expected: Expected value.
+    :param found: Given value.
+    :param why: The reason, empty if the expectation is the reason.
+    """
+    message = f'{option} cannot be accepted' + (f': {why}' if why else '')
+    return ParameterError(message, parameter=option, expected=expected, found=repr(found))
+
+
 class PluginError(TransmissionBridgeError, LookupError):
     """
     A transmission type is not installed, or its plugin failed to load.

@@ -19,11 +19,14 @@ def import_lazily(
     A name costs the import of its module, and not of all modules beside it: most commands need few
     of them, and most robots need no CasADi.
 
-    :param exported: Names exported from each module; modules are relative to the package.
+    :param exported: Names exported from each module, which is also an attribute; modules are
+        relative to the package.
     """
     modules = {name: module for module, names in exported.items() for name in names}
 
     def __getattr__(name: str) -> Any:
+        if name in exported:
+            return import_module(f'{package}.{name}')
         if name not in modules:
             raise AttributeError(f'module {package!r} has no attribute {name!r}')
         return getattr(import_module(f'{package}.{modules[name]}'), name)

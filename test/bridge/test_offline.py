@@ -44,9 +44,12 @@ ROBOTS = {name: robots.maps(name) for name in ('wrist', 'arm', 'hand')} | {
 Recorded = namedtuple('Recorded', ('source', 'time', 'data'))
 
 
-def refuse(data):
-    """Refuse what the fast reader leaves alone."""
-    raise MessageError('undecodable', 'no decoder here')
+def read(data):
+    """Decode a message, as rosbags does."""
+    try:
+        return JointStateReader().read_message(data).copy_record()
+    except cdr.UnusualMessageError as error:
+        raise MessageError('undecodable', str(error)) from None
 
 
 def live(robot, recorded, **choices):
@@ -69,7 +72,7 @@ def live(robot, recorded, **choices):
 
 def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
     """Return what the bridge of a recording publishes."""
-    bridge = OfflineBridge(robot, direction, refuse, options)
+    bridge = OfflineBridge(robot, direction, read, options)
     return [bridge.map_message(*message) for message in recorded]
 
 
@@ -214,7 +217,7 @@ def test_what_cannot_be_used_becomes_nothing_and_is_counted_by_source_and_reason
     good, double, strange = (
         JointStateWriter(each).write_message(1, 0) for each in (names, [first] * 2, ['grip'])
     )
-    bridge = OfflineBridge(robot, direction, refuse)
+    bridge = OfflineBridge(robot, direction, read)
     messages = [strange, good, double, double, b'\0\0' + good[2:], *[strange] * 20, good]
     messages += [*[good] * 20, strange]
     result = [bridge.map_message('one', 1, data) for data in messages]

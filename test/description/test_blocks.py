@@ -13,7 +13,7 @@ def values(parameters):
 
 
 def test_everything_of_a_block_is_read():
-    """Attributes, hardware, parameters and the async properties arrive as written."""
+    """Attributes, hardware and parameters arrive as written; options of threads are left."""
     text = block(
         '<hardware><plugin>\n some/Hardware </plugin><group>arm</group>'
         '<param name="port">/dev/tty0</param><param name="empty"/></hardware>'
@@ -26,10 +26,6 @@ def test_everything_of_a_block_is_read():
     assert (spec.plugin, spec.group) == ('some/Hardware', 'arm')
     assert (spec.rw_rate, spec.is_async) == (250, True)
     assert values(spec.parameters) == {'port': '/dev/tty0', 'empty': ''}
-    properties = (
-        'affinity=[2,4] scheduling_policy=detached thread_priority=30 print_warnings=False'
-    )
-    assert ' '.join(map('='.join, spec.properties)) == properties
 
 
 def test_components_and_interfaces_are_read():
@@ -100,12 +96,9 @@ HW rw_rate="d 50" | | error | | rw_rate
 HW rw_rate="50abc" | | error | | rw_rate
 HW rw_rate="12345678901" | | error | | rw_rate
 HW is_async="yes" | | error | | is_async
-HW is_async="true" thread_priority="-30" | | error | | thread_priority
 HW | <hardware/> | error | /hardware | no plugin
 HW | <hardware><plugin/></hardware> | error | /hardware | no plugin
 HW | <hardware><plugin>P</plugin><param>1</param></hardware> | error | /hardware/param | <param>
-HW | <properties><async thread_priority="x"/></properties> | error | /properties/async | priority
-HW | <properties><async print_warnings="x"/></properties> | error | /properties/async | warnings
 HW | <transmision name="t"/> | error | /transmision | unknown element
 HW | <sensor/> | error | /sensor | <sensor> without a name
 HW | <gpio name="g"><state_interface/></gpio> | error | /gpio/state_interface | without a name

@@ -20,7 +20,7 @@ def write(inside, value, encoding='utf-8'):
     (spec,) = load_description(data).transmissions
     editor = NumberEditor(data)
     assert editor.result() == data
-    assert editor.set_member_number(spec, spec.joints[0], 'offset', value)
+    assert editor.set_member_number(spec.dialect, spec.joints[0], 'offset', value)
     written = editor.result().decode(encoding)
     assert written.startswith(before)
     assert written.endswith(after)

@@ -17,7 +17,6 @@ from transmission_bridge.description import (
     JointLimits,
     MimicSpec,
     Pose,
-    SafetySpec,
 )
 from transmission_bridge.description.document.visuals import load_visuals, VisualSpec
 from transmission_bridge.errors import UnknownNameError
@@ -39,10 +38,9 @@ def one_joint(inside, kind='continuous', version=''):
 
 
 def test_everything_of_a_joint_is_read():
-    """Origin, axis, limits, safety, mimic and dynamics arrive as written."""
+    """Origin, axis, limits, mimic and dynamics arrive as written."""
     inside = (
-        '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/><safety_controller '
-        'soft_lower_limit="-1" soft_upper_limit="1" k_position="10" k_velocity="20"/>'
+        '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/>'
         '<mimic joint="j" multiplier="-2" offset="0.5"/><dynamics damping="0.7" friction="0.1"/>'
     )
     spec = load(one_joint(inside + LIMIT, 'revolute')).joint('j')
@@ -50,7 +48,6 @@ def test_everything_of_a_joint_is_read():
     assert spec.origin == Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3))
     assert spec.axis == (0.0, 0.6, 0.8)
     assert spec.limits == JointLimits(lower=-1.5, upper=2.0, velocity=3.0, effort=4.0)
-    assert spec.safety == SafetySpec(-1.0, 1.0, 10.0, 20.0)
     assert spec.mimic == MimicSpec('j', -2.0, 0.5)
     assert spec.dynamics == DynamicsSpec(0.7, 0.1)
 
@@ -145,23 +142,8 @@ def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, 
     assert loaded.joint('j').limits == (limits and JointLimits(*limits))
 
 
-def test_links_keep_their_inertial_data():
-    """Mass, centre and inertia are read, geometry is not; a bad mass loses that link alone."""
-    inertia = '<inertia ixx="1" ixy="2" ixz="3" iyy="4" iyz="5" izz="6"/>'
-    loaded = load(
-        f'<robot name="r"><link name="a"><inertial><mass value="2.5"/><origin xyz="0 0 1"/>'
-        f'{inertia}</inertial><visual><geometry><box size="not read"/></geometry></visual></link>'
-        '<link name="b"><inertial><mass value="heavy"/></inertial></link></robot>'
-    )
-    (error,), (link,) = loaded.errors, loaded.links
-    assert (link.name, link.mass) == ('a', 2.5)
-    assert link.inertial_origin == Pose((0.0, 0.0, 1.0))
-    assert link.inertia == (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-    assert error.path == '/robot/link[2]/inertial/mass'
-
-
 @pytest.mark.parametrize('extra', [
-    '<link name="l1"><inertial><mass value="1"/></inertial></link>',
+    '<link name="l1"/>',
     joint('j1', 'l0', 'l1', kind='fixed'),
 ])  # fmt: skip
 def test_equal_names_cost_the_later_one(extra):
@@ -170,7 +152,6 @@ def test_equal_names_cost_the_later_one(extra):
     (error,) = loaded.errors
     assert 'twice' in error.message
     assert loaded.joint('j1').type == 'revolute'
-    assert loaded.links[1].mass is None
 
 
 @pytest.mark.parametrize(('joints', 'message'), [

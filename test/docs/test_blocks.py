@@ -19,6 +19,7 @@ from launch_files import list_arguments
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.bridge.options import strip_prefixes
 from transmission_bridge.tools.commands import COMMANDS
 
 PACKAGE = 'transmission_bridge'
@@ -74,7 +75,7 @@ def test_the_parameter_file_of_tune_tunes_the_example_robot():
     parameters = yaml.safe_load(DOCUMENTS['tune.md'].files['tuned.yaml'])
     robot = RobotTransmissions(load_description(ROOT / 'urdf' / 'arm.urdf'))
     parameters = parameters['/transmission_bridge']['ros__parameters']
-    tuned = robot.with_parameters(parameters['transmissions'])
+    tuned = robot.with_parameters(strip_prefixes(parameters))
     assert tuned.transmissions['wrist_transmission'].joint_offset[1] == -0.195
 
 

@@ -126,11 +126,6 @@ def test_positions_and_wrenches_go_there_and_back(device, seed):
     scale = 1.0 + np.sum(np.abs(wrench * twist), axis=-1)
     work, power = np.sum(wrench * twist, axis=-1), np.sum(efforts * rate, axis=-1)
     assert np.all(np.abs(work - power) <= 1e-10 * scale)
-    # Seven actuators hold any wrench.
-    back = device.end_wrench(efforts, a)
-    values = np.linalg.svd(jacobian, compute_uv=False)
-    allowed = 1e-14 * (values[..., 0] / values[..., -1]) ** 2 + 1e-9
-    assert (np.abs(back - wrench) <= allowed[:, np.newaxis] + 1e-7 * np.abs(wrench)).all()
 
 
 @settings(max_examples=15)
@@ -148,31 +143,6 @@ def test_jacobian_is_the_difference_quotient(central_difference, device, seed):
             spin = rate[:3, :3] @ rotation.T
             expected = (*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0])
             close(jacobian[:, column] * steps[column], expected, rtol=0.0, atol=1e-9)
-
-
-def test_wrench_that_a_short_arm_cannot_feel_is_left_out():
-    """With one joint the wrench is the least one that its effort holds."""
-    device = make_device(*ARM, end='base_link')
-    assert device.actuator_names == ('base_motor',)
-    # The base turns about a tilted axis through the end's origin: only a moment is felt.
-    wrench = device.end_wrench([0.4], [0.3])
-    axis = device.device.base_j_end(device.joint_positions([0.3]))[3:, 0]
-    close(wrench, [0, 0, 0, *(-50 * 0.4 * axis)], atol=1e-12)
-    close(device.actuator_efforts(wrench, [0.3]), [0.4], rtol=1e-12)
-
-
-def test_losses_reflect_through_the_ratio(linear):
-    """Damping scales with the square of the ratio and couples; friction with its magnitude."""
-    a, motors = np.zeros(7), places(linear, 'left_motor', 'right_motor')
-    whole = linear.joint_jacobian(a)
-    jacobian = whole[np.ix_([3, 4], motors)]
-    damping = linear.reflected_damping(a)
-    expected = jacobian.T @ np.diag([0.5, 0.3]) @ jacobian
-    close(damping[np.ix_(motors, motors)], expected, rtol=1e-14)
-    friction = linear.reflected_friction(a)[motors]
-    close(friction, np.abs(jacobian).T @ [0.2, 0.1], rtol=1e-14)
-    single = make_device(*ARM[:2], end='shoulder_link')
-    assert not single.reflected_damping(np.zeros(2)).any()
 
 
 # -- Limits ---------------------------------------------------------------------------------------
@@ -229,13 +199,13 @@ def test_varying_ratio_needs_a_position(varying):
 
 
 def test_unreachable_position_is_unknown_alone(varying):
-    """Where the crank cannot be, poses and wrenches are NaN, in that configuration only."""
+    """Where the crank cannot be, poses and efforts are NaN, in that configuration only."""
     a = positions(varying, 2, (2,))
     a[0, places(varying, 'cylinder')] = 99.0
     assert np.isnan(varying.joint_positions(a)[0]).any()
-    wrench = varying.end_wrench(np.ones(a.shape), a)
-    assert np.isnan(wrench[0]).any()
-    assert np.isfinite(wrench[1]).all()
+    efforts = varying.actuator_efforts(np.ones((2, 6)), a)
+    assert np.isnan(efforts[0]).any()
+    assert np.isfinite(efforts[1]).all()
     assert np.isnan(varying.velocity_limits_at(a[0])).sum() == 1
 
 
@@ -279,9 +249,7 @@ QUERIES = (
     ActuatorDevice.joint_positions,
     ActuatorDevice.base_t_end,
     ActuatorDevice.base_j_end,
-    ActuatorDevice.reflected_damping,
     ActuatorDevice.velocity_limits_at,
-    lambda d, a: d.end_wrench(a, np.zeros(7)),
     lambda d, a: d.actuator_positions(np.zeros(7), guess=a),
 )
 

@@ -13,7 +13,6 @@ import pytest
 from transmission_bridge.errors import MessageError, TransmissionError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.one_joint import (
-    apply_acceleration,
     apply_effort,
     apply_position,
     apply_rate,
@@ -56,7 +55,6 @@ TURNED = {'reduction': 2.0, 'reversed': True}
     # Reversed and a negative reduction are two spellings, and both together cancel.
     (RATE, {'reduction': -2.0}, 1.0, -2.0),
     (RATE, {'reduction': -2.0, 'reversed': True}, 1.0, 2.0),
-    ((apply_acceleration, unapply_rate), TURNED, 1.0, -2.0),
     (EFFORT, TURNED | {'offset': 100.0}, 10.0, -5.0),
 ])  # fmt: skip
 def test_numbers(functions, options, joint, actuator):
@@ -180,8 +178,6 @@ def test_varying_ratio_takes_the_position_of_the_message():
     (mapped,) = apply_to_command(TrajectoryCommand((point,)), crank).waypoints
     change = (velocity_at(0.3 + 2.0 * step) - velocity_at(0.3 - 2.0 * step)) / (2.0 * step)
     assert mapped.acceleration == pytest.approx(change, rel=1e-6)
-    acceleration = apply_acceleration(0.0, crank, at=0.3, rate=2.0)
-    assert acceleration == pytest.approx(change, rel=1e-6)
     assert apply_effort(5.0 * slope, crank, at=0.3) == pytest.approx(5.0, rel=1e-8)
     actuator = apply_position(0.3, crank)
     state = record(position=[actuator], velocity=[velocity], effort=[5.0])
@@ -244,7 +240,7 @@ def test_messages_of_ros(types, convert):
 def test_trajectory_of_ros(types):
     """It is mapped waypoint by waypoint, and back; what is omitted stays so."""
     numbers = (0.5, 0.2, 0.3, 4.0)
-    functions = (apply_position, apply_rate, apply_acceleration, apply_effort)
+    functions = (apply_position, apply_rate, apply_rate, apply_effort)
     mapped = apply_to_command(make_trajectory(types, [[each] for each in numbers]), GEARED)
     (point,), (back,) = mapped.points, unapply_to_feedback(mapped, GEARED).points
     assert type(mapped) is types['JointTrajectory']

@@ -35,9 +35,8 @@ def calls_of(part):
     """Yield direction, interface and arguments of every supported map, and how to name them."""
     for direction in DIRECTIONS:
         for interface in interfaces_of(direction):
-            if part.transmission.supports(interface, direction):
-                given = make_inputs(part, direction, interface)
-                yield direction, interface, given, f'{interface} {direction}'
+            given = make_inputs(part, direction, interface)
+            yield direction, interface, given, f'{interface} {direction}'
 
 
 def demand_error(error, part, direction, interface, message, **given):
@@ -65,7 +64,7 @@ def check_interfaces(subject):
     for direction in DIRECTIONS:
         values = part.input_positions(direction)
         for interface in {*interfaces_of(DIRECTIONS[0]), 'current', ''}:
-            if not part.transmission.supports(interface, direction):
+            if interface not in interfaces_of(direction):
                 options = {'values': values, 'at': values, 'rate': values}
                 message = f"'{interface}' {direction} is not supported, and mapped"
                 demand_error(
@@ -147,8 +146,6 @@ def check_stream(subject):
     """A live stream, which compiles equations, gives sample by sample what the maps give."""
     part = subject.take_first(LOOP_COUNT)
     for direction in DIRECTIONS:
-        if not all(part.transmission.supports(each, direction) for each in FIELDS):
-            continue
         at = part.input_positions(direction)
         drawn = make_inputs(part, direction, 'velocity')
         given = np.stack([at, drawn['values'], drawn['rate']], axis=1)
@@ -232,10 +229,9 @@ def check_outside(subject):
         assert np.isnan(answer).all(), f'the position {value} is mapped to {answer}'
     for direction, place in ((along, far), (back, np.full_like(subject.y[0], 1e6))):
         for interface in ('velocity', 'acceleration', 'effort'):
-            if subject.transmission.supports(interface, direction):
-                ones = np.ones_like(place)
-                answer = subject.map(direction, interface, ones, at=place, rate=ones)
-                assert np.isnan(answer).all(), f'{interface} is mapped outside the domain'
+            ones = np.ones_like(place)
+            answer = subject.map(direction, interface, ones, at=place, rate=ones)
+            assert np.isnan(answer).all(), f'{interface} is mapped outside the domain'
 
 
 #: The checks of this module by name.

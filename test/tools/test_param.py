@@ -11,8 +11,12 @@ import signal
 from hypothesis import given, strategies as st
 import pytest
 
-from transmission_bridge.tools.param import format_parameter_file, format_parameters
-from transmission_bridge.tools.parameter_files import parameters_yaml, read_parameter_file
+from transmission_bridge.tools.param import format_parameters
+from transmission_bridge.tools.parameter_files import (
+    format_numbers,
+    format_parameter_file,
+    read_parameter_file,
+)
 
 ROLL = 'transmissions.good_transmission.joints.good.offset'
 RATIO = 'transmissions.good_transmission.actuators.good_motor.mechanical_reduction'
@@ -27,7 +31,7 @@ _VALUE = _SCALAR | st.lists(st.floats(allow_nan=False)) | st.lists(st.text())
 def test_a_dump_is_yaml_with_the_same_values_and_types(values):
     """Whatever the texts hold, and however small the numbers are; it names its node."""
     yaml = pytest.importorskip('yaml')
-    text = format_parameter_file('/left/bridge', {**values, 'not_set': None})
+    text = format_parameter_file(format_parameters({**values, 'not_set': None}), '/left/bridge')
     ((node, document),) = yaml.safe_load(text).items()
     found = (document['ros__parameters'] or {}).items()
     assert node == '/left/bridge'
@@ -45,13 +49,13 @@ def test_infinite_and_small_numbers_stay_doubles():
 def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
     """Else it is for every node, and says so."""
     numbers = [('wrist', [(('joints', 'roll', 'offset'), 2.0, '')])]
-    named = parameters_yaml(numbers, 'Numbers', '/left/bridge')
-    for_all = parameters_yaml(numbers, 'Numbers')
+    named = format_parameter_file(format_numbers(numbers), '/left/bridge', 'Numbers')
+    for_all = format_parameter_file(format_numbers(numbers), heading='Numbers')
     assert named.startswith('# Numbers\n/left/bridge:\n  ros__parameters:\n')
     assert '# /** is every node that reads this file' in for_all
     assert '\n/**:\n  ros__parameters:\n' in for_all
     # A node rejects an integer.
-    assert named.endswith('            offset: 2.0\n')
+    assert named.endswith('    transmissions.wrist.joints.roll.offset: 2.0\n')
     values = {'transmissions.wrist.joints.roll.offset': 2.0}
     assert read_parameter_file(named.encode(), '') == values
     assert read_parameter_file(for_all.encode(), '') == values

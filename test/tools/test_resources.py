@@ -26,23 +26,12 @@ from transmission_bridge.resources import resource
 print(transmission_bridge.__file__)
 print(resource('urdf', 'mark.urdf'))
 """
-INFO = 'transmission_bridge-9.9.dist-info'
 
 #: Where the package is, where its files are, and what else is there.
 INSTALLED = {
     'a checkout, or an editable install of it': ('', '', {}),
     'a prefix, as colcon and pip --user lay it out': (
         'lib/python3.12/site-packages', 'share/transmission_bridge', {},
-    ),
-    'where the installer wrote down that they are': (
-        'here/site', 'elsewhere/share/transmission_bridge', {
-            f'here/site/{INFO}/METADATA':
-                'Metadata-Version: 2.1\nName: transmission_bridge\nVersion: 9.9\n',
-            f'here/site/{INFO}/RECORD':
-                'transmission_bridge/package.xml,,\n'
-                '../../elsewhere/share/transmission_bridge/package.xml,,\n'
-                '../../elsewhere/share/transmission_bridge/urdf/mark.urdf,,\n',
-        },
     ),
     'beside a folder of the right name of another package': (
         'lib/site-packages', 'share/transmission_bridge',

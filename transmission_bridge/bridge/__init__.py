@@ -5,71 +5,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from transmission_bridge.lazy import import_lazily
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.bridge import (
-        Bridge as Bridge,
-    )
-    from transmission_bridge.bridge.driver_units import (
-        DriverUnits as DriverUnits,
-    )
-    from transmission_bridge.bridge.implausible_numbers import (
-        warn_of_implausible_numbers as warn_of_implausible_numbers,
-    )
-    from transmission_bridge.bridge.inputs import (
-        Stamp as Stamp,
-        TopicStatistics as TopicStatistics,
-    )
-    from transmission_bridge.bridge.offline import (
-        OfflineBridge as OfflineBridge,
-    )
-    from transmission_bridge.bridge.outlets import (
-        DriverNames as DriverNames,
-        Outgoing as Outgoing,
-    )
-    from transmission_bridge.bridge.plan import (
-        Plan as Plan,
-    )
-    from transmission_bridge.bridge.readers import (
-        list_command_names as list_command_names,
-        SINGLE_TOPICS as SINGLE_TOPICS,
-    )
-    from transmission_bridge.bridge.robot import (
-        load_transmissions as load_transmissions,
-    )
-    from transmission_bridge.bridge.robot_plan import (
-        compute_motor_bounds as compute_motor_bounds,
-    )
-    from transmission_bridge.bridge.stalls import (
-        StallWatch as StallWatch,
-    )
-    from transmission_bridge.bridge.topic_based import (
-        warn_of_endless_commands as warn_of_endless_commands,
-        warn_of_other_topics as warn_of_other_topics,
-        warn_of_several_interfaces as warn_of_several_interfaces,
-    )
-
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'bridge': ['Bridge'],
-        'driver_units': ['DriverUnits'],
-        'implausible_numbers': ['warn_of_implausible_numbers'],
-        'inputs': ['Stamp', 'TopicStatistics'],
-        'offline': ['OfflineBridge'],
-        'outlets': ['DriverNames', 'Outgoing'],
-        'plan': ['Plan'],
-        'readers': ['SINGLE_TOPICS', 'list_command_names'],
-        'robot': ['load_transmissions'],
-        'robot_plan': ['compute_motor_bounds'],
-        'stalls': ['StallWatch'],
-        'topic_based': [
-            'warn_of_endless_commands',
-            'warn_of_other_topics',
-            'warn_of_several_interfaces',
-        ],
-    },
+from transmission_bridge.bridge.bridge import Bridge as Bridge
+from transmission_bridge.bridge.driver_units import DriverUnits as DriverUnits
+from transmission_bridge.bridge.implausible_numbers import (
+    warn_of_implausible_numbers as warn_of_implausible_numbers,
+)
+from transmission_bridge.bridge.inputs import (
+    Stamp as Stamp,
+    TopicStatistics as TopicStatistics,
+)
+from transmission_bridge.bridge.offline import OfflineBridge as OfflineBridge
+from transmission_bridge.bridge.outlets import (
+    DriverNames as DriverNames,
+    Outgoing as Outgoing,
+)
+from transmission_bridge.bridge.plan import Plan as Plan
+from transmission_bridge.bridge.readers import (
+    list_command_names as list_command_names,
+    SINGLE_TOPICS as SINGLE_TOPICS,
+)
+from transmission_bridge.bridge.robot import load_transmissions as load_transmissions
+from transmission_bridge.bridge.robot_plan import compute_motor_bounds as compute_motor_bounds
+from transmission_bridge.bridge.stalls import StallWatch as StallWatch
+from transmission_bridge.bridge.topic_based import (
+    warn_of_endless_commands as warn_of_endless_commands,
+    warn_of_other_topics as warn_of_other_topics,
+    warn_of_several_interfaces as warn_of_several_interfaces,
 )

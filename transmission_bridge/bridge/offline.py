@@ -19,12 +19,7 @@ from transmission_bridge.bridge.states.state_plan import empty_if_unknown, NameP
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import Direction, JOINT_TO_ACTUATOR
-from transmission_bridge.messages import (
-    JointStateEncoder,
-    JointStateReader,
-    JointStateRecord,
-    UnusualMessageError,
-)
+from transmission_bridge.messages import JointStateEncoder, JointStateRecord, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 
@@ -79,8 +74,7 @@ class OfflineBridge:
     count from the first reading.
 
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-    :param read_unusual: Decodes messages that the fast reader does not read (for example, big
-        endian); raises :class:`MessageError` if it cannot.
+    :param read: Decodes a message; raises :class:`MessageError` if it cannot.
     :param options: Options for the content of states; options for the time of publication and for
         timeouts are ignored.
     :param driver: Topic of the driver for ``joint_to_actuator``.
@@ -95,7 +89,7 @@ class OfflineBridge:
         self,
         robot: RobotTransmissions,
         direction: Direction,
-        read_unusual: Callable[[bytes], JointStateRecord],
+        read: Callable[[bytes], JointStateRecord],
         options: BridgeOptions | None = None,
         driver: str = '',
     ) -> None:
@@ -115,8 +109,7 @@ class OfflineBridge:
             reverse = self.plan = ReversePlan(robot, own)
             self.states = States(reverse)
             self._encode_state = partial(reverse.encode_state, self.states)
-        self._read_unusual = read_unusual
-        self._reader = JointStateReader()
+        self._read, self._layouts = read, LayoutTable()
         self.rejected: Counter[tuple[str, str]] = Counter()
         self.sentences: dict[tuple[str, str], str] = {}
 
@@ -127,15 +120,10 @@ class OfflineBridge:
         :param source: Topic of the message.
         :param received: Time of receipt [ns], which replaces a stamp that is missing.
         """
-        data: JointStateRecord
         driver = self._find_driver(source)
         try:
-            try:
-                data = view = self._reader.read_message(message)
-                layout = view.layout
-            except UnusualMessageError:
-                data = record = self._read_unusual(message)
-                layout = self._reader.layouts.find_layout(record.names, record.lengths)
+            data = self._read(message)
+            layout = self._layouts.find_layout(data.names, data.lengths)
             is_given = data.stamp != (0, 0) and is_possible(data.stamp)
             stamp = data.stamp if is_given else divmod(received, 10**9)
             self.states.merge_message(self.plan, driver, layout, data, stamp)

@@ -14,7 +14,7 @@ from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import as_slice, Stamp
 from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import split_topic
-from transmission_bridge.errors import closest, ParameterError
+from transmission_bridge.errors import closest, make_option_error
 from transmission_bridge.messages import JointStateWriter, TrajectoryRecord, Waypoint
 from transmission_bridge.types import Array, EMPTY, Mask
 
@@ -176,12 +176,9 @@ class DriverNames:
         topics: dict[str, str] = {}
         for topic, driver_name, name in self._entries:
             if topic and topics.setdefault(name, topic) != topic:
-                raise ParameterError(
-                    f'actuator_names cannot be accepted: {name} would have two drivers',
-                    parameter='actuator_names',
-                    expected=f'{name} behind {topics[name]} only',
-                    found=repr(f'{topic}:{driver_name}={name}'),
-                )
+                found, why = f'{topic}:{driver_name}={name}', f'{name} would have two drivers'
+                expected = f'{name} behind {topics[name]} only'
+                raise make_option_error('actuator_names', expected, found, why)
 
     def _check_driver_names(self) -> None:
         taken: dict[tuple[str, str], str] = {}
@@ -189,13 +186,12 @@ class DriverNames:
             other = taken.setdefault((namespace, driver_name), name)
             if other != name:
                 topic = f'{namespace}actuator_commands'
-                raise ParameterError(
-                    f'actuator_names cannot be accepted: {other} and {name} would both be '
-                    f'{driver_name} on {topic}',
-                    parameter='actuator_names',
-                    expected='two names, or a namespace for the states of each driver, '
+                raise make_option_error(
+                    'actuator_names',
+                    'two names, or a namespace for the states of each driver, '
                     "as 'left/actuator_states' and 'right/actuator_states'",
-                    found=repr(f'{driver_name}={name}'),
+                    f'{driver_name}={name}',
+                    f'{other} and {name} would both be {driver_name} on {topic}',
                 )
 
 
@@ -224,9 +220,4 @@ def check_array_order(
             what, expected = 'is repeated', 'each name once'
         else:
             continue
-        raise ParameterError(
-            f"{option} cannot be accepted: '{name}' {what}",
-            parameter=option,
-            expected=expected,
-            found=repr(name),
-        )
+        raise make_option_error(option, expected, name, f"'{name}' {what}")

@@ -13,7 +13,6 @@ from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
-    ASYNC,
     COMPONENTS,
     ComponentSpec,
     HARDWARE,
@@ -60,16 +59,9 @@ def _finish_hardware(walker: Walker, element: Element, values: Fields, _: int) -
 def _finish_block(
     walker: Walker, element: Element, values: Fields, _: int
 ) -> tuple[Ros2ControlSpec, Sequence[Draft]]:
-    values.pop('thread_priority', None)  # only checked
+    values.pop('properties', None)
     drafts: Sequence[Draft] = values.pop('transmissions', ())
-    groups = values.pop('properties', ())
-    attributes = {
-        name: text
-        for group in groups
-        for each in group.get('async', ())
-        for name, text in each.items()
-    }
-    required = {'name': '', 'type': '', 'properties': tuple(attributes.items())}
+    required = {'name': '', 'type': ''}
     block: Ros2ControlSpec = make_spec(
         Ros2ControlSpec, element, required | values.pop('hardware', {}) | values
     )
@@ -164,7 +156,6 @@ def read_ros2_control(
 FINISH: dict[Row, Finish] = {
     **dict.fromkeys(COMPONENTS, _finish_component),
     HARDWARE: _finish_hardware,
-    ASYNC: lambda walker, element, values, errors: element.attributes,
     ROS2_CONTROL: _finish_block,
 }
 

@@ -38,7 +38,6 @@ class Value:
     :param unusable: Message if the text is invalid.
     :param fault: Level of that finding.
     :param may_be_empty: Whether an empty text is a value.
-    :param only_if: The value is read only if this other field is true.
     :param since: The first version of URDF that has the value; older versions ignore it.
     """
 
@@ -55,23 +54,12 @@ class Value:
     unusable: str = ''
     fault: Level = 'error'
     may_be_empty: bool = False
-    only_if: str = ''
     since: tuple[int, int] = (0, 0)
 
     @cached_property
     def target(self) -> str:
         """The field of the spec."""
         return self.field or self.name
-
-    @cached_property
-    def is_optional_attribute(self) -> bool:
-        """Whether the value can be skipped if the element lacks the attribute."""
-        return self.place in ('attribute', 'ignored') and not self.within and not self.missing
-
-    @cached_property
-    def is_in_children(self) -> bool:
-        """Whether the value can be skipped if the element has no children."""
-        return bool(self.within) or self.place == 'param'
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,7 +114,6 @@ class Ros2ControlSpec:
     :param type: ``system``, ``actuator`` or ``sensor``, unchecked.
     :param plugin: Hardware plugin, empty if not given.
     :param parameters: Hardware ``<param>`` elements.
-    :param properties: Attributes of ``<properties><async>``.
     """
 
     name: str
@@ -124,7 +123,6 @@ class Ros2ControlSpec:
     rw_rate: int = 0
     is_async: bool = False
     parameters: tuple[ParameterSpec, ...] = ()
-    properties: tuple[tuple[str, str], ...] = ()
     components: tuple[ComponentSpec, ...] = ()
     line: int | None = None
     path: str = ''
@@ -291,6 +289,13 @@ class Finding:
     subject: str = ''
     fatal_if_strict: bool = False
 
+    @classmethod
+    def about(
+        cls, place: Any, severity: Severity, message: str, expected: str = '', found: str = ''
+    ) -> Finding:
+        """Return a finding about a named element, which is its subject."""
+        return cls(severity, message, place.line, place.path, expected, found, place.name)
+
     def __str__(self) -> str:
         """Return ``severity: line 12, /robot/x: message (expected a, found b)``."""
         text = sentence(
@@ -327,16 +332,6 @@ class JointLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class SafetySpec:
-    """``<safety_controller>``: soft bounds and the two gains."""
-
-    soft_lower_limit: float = 0.0
-    soft_upper_limit: float = 0.0
-    k_position: float = 0.0
-    k_velocity: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class MimicSpec:
     """``<mimic>``: ``q = multiplier * q_joint + offset``."""
 
@@ -370,7 +365,6 @@ class JointSpec:
     origin: Pose = Pose()
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
     limits: JointLimits | None = None
-    safety: SafetySpec | None = None
     mimic: MimicSpec | None = None
     dynamics: DynamicsSpec | None = None
     line: int | None = None
@@ -384,12 +378,9 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """One ``<link>`` with its inertial data; geometry is not read."""
+    """One ``<link>``; inertia and geometry are not read."""
 
     name: str
-    mass: float | None = None
-    inertial_origin: Pose = Pose()
-    inertia: tuple[float, float, float, float, float, float] | None = None
     line: int | None = None
     path: str = ''
 
@@ -473,18 +464,7 @@ _POSE = (
     Value('quat_xyzw', read_quaternion, 'Quaternion, instead of `rpy`.', since=(1, 1)),
 )
 ORIGIN = _whole('origin', 'Pose of a frame in its parent.', Pose, _POSE)
-MASS = _whole('mass', 'Its mass.', None, (_require_value('value', read_number, 'Mass [kg].'),))
-_INERTIA = (
-    _require_value('ixx', read_number, 'Moments and products of inertia [kg m²].'),
-    _require_value('ixy', read_number, 'As `ixx`.'),
-    _require_value('ixz', read_number, 'As `ixx`.'),
-    _require_value('iyy', read_number, 'As `ixx`.'),
-    _require_value('iyz', read_number, 'As `ixx`.'),
-    _require_value('izz', read_number, 'As `ixx`.'),
-)
-INERTIA = _whole('inertia', 'Inertia about the axes of the inertial frame.', None, _INERTIA)
-INERTIAL = _whole('inertial', 'Mass and inertia.', None, (), (ORIGIN, MASS, INERTIA))
-LINK = _whole('link', 'A body.', LinkSpec, (_NAME,), (INERTIAL,), many=True, twice=_TWICE)
+LINK = _whole('link', 'A body.', LinkSpec, (_NAME,), many=True, twice=_TWICE)
 
 _DIRECTION = _require_value('xyz', read_vector, 'A vector other than zero, of any length.')
 AXIS = _whole(
@@ -495,12 +475,6 @@ _LIMITS = (
     Value('effort', read_magnitude, 'Maximum effort [N m or N]; its sign is ignored.'),
     Value('lower', read_number, 'Minimum position [rad or m].'),
     Value('upper', read_number, 'Maximum position [rad or m].'),
-)
-_SAFETY = (
-    Value('soft_lower_limit', read_number, 'Minimum position [rad or m].'),
-    Value('soft_upper_limit', read_number, 'Maximum position [rad or m].'),
-    Value('k_position', read_number, 'Gain of the position [1/s].'),
-    Value('k_velocity', read_number, 'Gain of the velocity [N m s/rad or N s/m].'),
 )
 _MIMIC = (
     Value('joint', str, 'The joint that it follows.', missing='<{tag}> without a joint'),
@@ -515,7 +489,6 @@ _OF_JOINT = (
     ORIGIN,
     AXIS,
     _whole('limit', 'Limits; a missing one is no limit.', JointLimits, _LIMITS, field='limits'),
-    _whole('safety_controller', 'Soft limits.', SafetySpec, _SAFETY, field='safety'),
     _whole('mimic', 'The joint follows another one.', MimicSpec, _MIMIC),
     _whole('dynamics', 'Friction.', DynamicsSpec, _DYNAMICS),
 )
@@ -632,10 +605,7 @@ _DRIVER = (
     Value('text', str, 'Its group.', place='text', within='group', field='group'),
 )
 HARDWARE = Row('hardware', 'The driver.', None, _DRIVER, (PARAM,), last_counts=True)
-_PRIORITY = Value('thread_priority', read_positive_integer, 'Priority of its thread.')
-_THREAD = (_PRIORITY, Value('print_warnings', read_boolean, 'Whether late cycles are logged.'))
-ASYNC = Row('async', 'Its thread; other attributes are kept.', None, _THREAD, many=True)
-_PROPERTIES = Row('properties', 'Options.', None, (), (ASYNC,), many=True)
+_PROPERTIES = Row('properties', 'Not read.', many=True)
 
 # Transmissions of both dialects. A transmission with an error is rejected. Everything that the
 # dialect does not define is a parameter for the type of the transmission, which reports unused
@@ -724,7 +694,6 @@ _BLOCK = (
     _ANY_NAME,
     Value('type', str, '`system`, `actuator` or `sensor`.', may_be_empty=True, missing=_NO_TYPE),
     Value('is_async', read_boolean, 'Whether it has a thread of its own.'),
-    replace(_PRIORITY, only_if='is_async'),
     Value('rw_rate', read_rate, 'Rate of its cycles [Hz]; 0: as the controller manager.'),
 )
 ROS2_CONTROL = Row(

@@ -13,16 +13,13 @@ from transmission_bridge.description.findings import Findings, Placed
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
     AXIS,
-    INERTIA,
     JOINT,
     JointSpec,
-    LINK,
     LinkSpec,
-    MASS,
     ORIGIN,
     Pose,
 )
-from transmission_bridge.description.walker import Fields, Finish, make_spec, Unusable, Walker
+from transmission_bridge.description.walker import Fields, Finish, Unusable, Walker
 from transmission_bridge.errors import closest
 
 #: Types of joints that have no axis.
@@ -121,21 +118,7 @@ def _finish_axis(
     return (x / length, y / length, z / length)
 
 
-def _finish_link(_: Walker, element: Element, values: Fields, __: int) -> LinkSpec:
-    inertial = values.pop('inertial', {})
-    if 'origin' in inertial:
-        inertial['inertial_origin'] = inertial.pop('origin')
-    link: LinkSpec = make_spec(LinkSpec, element, values | inertial)
-    return link
-
-
-FINISH: dict[Row, Finish] = {
-    ORIGIN: _finish_origin,
-    MASS: lambda walker, element, values, errors: values['value'],
-    INERTIA: lambda walker, element, values, errors: tuple(values.values()),
-    LINK: _finish_link,
-    AXIS: _finish_axis,
-}
+FINISH: dict[Row, Finish] = {ORIGIN: _finish_origin, AXIS: _finish_axis}
 
 
 def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:

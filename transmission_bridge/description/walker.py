@@ -58,10 +58,6 @@ class Walker:
         errors = self.findings.errors
         values: Fields = {}
         for value in row.values:
-            if value.is_optional_attribute and value.name not in element.attributes:
-                continue
-            if value.is_in_children and not element.children:
-                continue
             self._read_value(element, row, value, values)
         for field, rows in row.by_field.items() if element.children else ():
             if elements := element.find_all(*rows):
@@ -123,7 +119,7 @@ class Walker:
         texts = _collect_texts(place, value)
         if not texts and not value.missing:
             return
-        if value.since > self._version or (value.only_if and not values.get(value.only_if)):
+        if value.since > self._version:
             return
         if value.place == 'ignored':
             message, found = f'attribute {value.name} is ignored here', f"'{texts[0][1]}'"

@@ -6,35 +6,22 @@
 from __future__ import annotations
 
 from transmission_bridge.drivers.driver import (
-    Command,
-    Driver,
-    DriverActuator,
-    DriverError,
-    Hardware,
-    list_hardware,
+    Command as Command,
+    Driver as Driver,
+    DriverActuator as DriverActuator,
+    DriverError as DriverError,
+    Hardware as Hardware,
+    list_hardware as list_hardware,
 )
-from transmission_bridge.drivers.host import DriverHost, HostFacts, HostState
+from transmission_bridge.drivers.host import (
+    DriverHost as DriverHost,
+    HostFacts as HostFacts,
+    HostState as HostState,
+)
 from transmission_bridge.drivers.registry import (
-    add_driver,
-    find_driver,
-    find_drivers,
-    list_drivers,
-    list_periods,
+    add_driver as add_driver,
+    find_driver as find_driver,
+    find_drivers as find_drivers,
+    list_drivers as list_drivers,
+    list_periods as list_periods,
 )
-
-__all__ = [
-    'Command',
-    'Driver',
-    'DriverActuator',
-    'DriverError',
-    'DriverHost',
-    'Hardware',
-    'HostFacts',
-    'HostState',
-    'add_driver',
-    'find_driver',
-    'find_drivers',
-    'list_drivers',
-    'list_hardware',
-    'list_periods',
-]

@@ -11,66 +11,38 @@ gains from joints to motors. ``docs/python.md`` has examples, and a table of the
 
 from __future__ import annotations
 
-from transmission_bridge.kinematics.actuator_device import (
-    ActuatorDevice,
-)
+from transmission_bridge.kinematics.actuator_device import ActuatorDevice as ActuatorDevice
 from transmission_bridge.kinematics.device import (
-    JointDevice,
-    State,
+    JointDevice as JointDevice,
+    State as State,
 )
 from transmission_bridge.kinematics.gains import (
-    actuator_gains,
-    ActuatorGains,
+    actuator_gains as actuator_gains,
+    ActuatorGains as ActuatorGains,
 )
 from transmission_bridge.kinematics.joint import (
-    ChildMotion,
-    Joint,
-    JointDynamics,
-    JointDynamicsType,
-    JointError,
-    JointIndexError,
-    MotionLimits,
+    ChildMotion as ChildMotion,
+    Joint as Joint,
+    JointDynamics as JointDynamics,
+    JointDynamicsType as JointDynamicsType,
+    JointError as JointError,
+    JointIndexError as JointIndexError,
+    MotionLimits as MotionLimits,
 )
 from transmission_bridge.kinematics.limits import (
-    effort_box,
-    tight_box,
+    effort_box as effort_box,
+    tight_box as tight_box,
 )
 from transmission_bridge.kinematics.ratios import (
-    compute_lost_share,
-    compute_ratios,
-    Ratios,
+    compute_lost_share as compute_lost_share,
+    compute_ratios as compute_ratios,
+    Ratios as Ratios,
 )
 from transmission_bridge.kinematics.tree import (
-    joint_from_spec,
-    joints_from_description,
-    JointSource,
-    KinematicTree,
-    number_joints,
-    rest_transform_of,
+    joint_from_spec as joint_from_spec,
+    joints_from_description as joints_from_description,
+    JointSource as JointSource,
+    KinematicTree as KinematicTree,
+    number_joints as number_joints,
+    rest_transform_of as rest_transform_of,
 )
-
-__all__ = [
-    'ActuatorDevice',
-    'ActuatorGains',
-    'ChildMotion',
-    'Joint',
-    'JointDevice',
-    'JointDynamics',
-    'JointDynamicsType',
-    'JointError',
-    'JointIndexError',
-    'JointSource',
-    'KinematicTree',
-    'MotionLimits',
-    'Ratios',
-    'State',
-    'actuator_gains',
-    'compute_lost_share',
-    'compute_ratios',
-    'effort_box',
-    'joint_from_spec',
-    'joints_from_description',
-    'number_joints',
-    'rest_transform_of',
-    'tight_box',
-]

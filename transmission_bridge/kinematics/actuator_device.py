@@ -212,48 +212,6 @@ class ActuatorDevice:
         transposed = np.swapaxes(self.base_j_end(a), -1, -2)
         return (transposed @ force[..., np.newaxis])[..., 0]
 
-    def end_wrench(self, efforts: npt.ArrayLike, a: npt.ArrayLike) -> Array:
-        """
-        Return the wrench at the end that actuator efforts hold, ``w = (J_aᵀ)⁺ τ_a``.
-
-        It is the pseudo-inverse of :meth:`actuator_efforts`: the smallest wrench (norm of its
-        numbers in N and N m). Efforts that balance no wrench are ignored.
-
-        :param efforts: Actuator efforts [N m or N], shape ``(..., m)``.
-        :param a: Actuator positions [rad or m], shape ``(..., m)``.
-        :returns: ``[f; m]`` at the end's origin in the base's axes, shape ``(..., 6)`` [N; N m].
-        """
-        values = self._read_actuator_values('efforts', efforts)
-        transposed = np.swapaxes(self.base_j_end(a), -1, -2)
-        is_known = np.isfinite(transposed).all(axis=(-2, -1), keepdims=True)
-        # Singular values within rounding errors must not be inverted.
-        inverse = np.linalg.pinv(np.where(is_known, transposed, 0.0), rcond=1e-10)
-        return (np.where(is_known, inverse, np.nan) @ values[..., np.newaxis])[..., 0]
-
-    def reflected_damping(self, a: npt.ArrayLike) -> Array:
-        """
-        Return the joints' viscous damping reflected to actuators, ``D_a = (∂q/∂a)ᵀ D_q ∂q/∂a``.
-
-        :param a: Actuator positions [rad or m], shape ``(..., m)``.
-        :returns: Shape ``(..., m, m)`` [effort per velocity]; not diagonal for coupled
-            transmissions.
-        """
-        damping = np.array([x for joint in self._device.joints for x in joint.dynamics.damping])
-        jacobian = self.joint_jacobian(a)
-        return np.swapaxes(jacobian, -1, -2) @ (damping[:, np.newaxis] * jacobian)
-
-    def reflected_friction(self, a: npt.ArrayLike) -> Array:
-        """
-        Return the joints' static friction reflected to actuators, at most ``|∂q/∂a|ᵀ f_q``.
-
-        :param a: Actuator positions [rad or m], shape ``(..., m)``.
-        :returns: Shape ``(..., m)`` [N m or N].
-        """
-        joints = self._device.joints
-        friction = np.array([x for joint in joints for x in joint.dynamics.static_friction])
-        reflected: Array = np.swapaxes(np.abs(self.joint_jacobian(a)), -1, -2) @ friction
-        return reflected
-
     @property
     def bounds(self) -> tuple[Array, Array]:
         """

@@ -6,45 +6,25 @@
 from __future__ import annotations
 
 from transmission_bridge.messages.cdr import (
-    count_waypoints,
-    CutMessageError,
-    JointStateEncoder,
-    JointStateReader,
-    JointStateWriter,
-    UnusualMessageError,
+    count_waypoints as count_waypoints,
+    CutMessageError as CutMessageError,
+    JointStateEncoder as JointStateEncoder,
+    JointStateReader as JointStateReader,
+    JointStateWriter as JointStateWriter,
+    UnusualMessageError as UnusualMessageError,
 )
 from transmission_bridge.messages.joint_state import (
-    fill_message,
-    JointStateRecord,
-    Layout,
-    LayoutTable,
-    make_ragged_error,
-    record_from_joint_command,
-    record_from_message,
+    fill_message as fill_message,
+    JointStateRecord as JointStateRecord,
+    Layout as Layout,
+    LayoutTable as LayoutTable,
+    make_ragged_error as make_ragged_error,
+    record_from_joint_command as record_from_joint_command,
+    record_from_message as record_from_message,
 )
 from transmission_bridge.messages.trajectory import (
-    fill_trajectory,
-    trajectory_from_message,
-    TrajectoryRecord,
-    Waypoint,
+    fill_trajectory as fill_trajectory,
+    trajectory_from_message as trajectory_from_message,
+    TrajectoryRecord as TrajectoryRecord,
+    Waypoint as Waypoint,
 )
-
-__all__ = [
-    'CutMessageError',
-    'JointStateEncoder',
-    'JointStateReader',
-    'JointStateRecord',
-    'JointStateWriter',
-    'Layout',
-    'LayoutTable',
-    'TrajectoryRecord',
-    'UnusualMessageError',
-    'Waypoint',
-    'count_waypoints',
-    'fill_message',
-    'fill_trajectory',
-    'make_ragged_error',
-    'record_from_joint_command',
-    'record_from_message',
-    'trajectory_from_message',
-]

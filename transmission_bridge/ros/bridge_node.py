@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 import functools
 from functools import partial
@@ -295,7 +295,7 @@ class TransmissionBridge(LifecycleNode):
         if session is not None:
             session.destroy_session()
 
-    def _log_findings(self, findings: Sequence[Finding]) -> None:
+    def _log_findings(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
             log_text(self, finding.severity, str(finding))
 

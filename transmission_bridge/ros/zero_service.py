@@ -30,7 +30,12 @@ from transmission_bridge.bridge.zeroing import (
     list_wanted_positions,
     MAX_AGE,
 )
-from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
+from transmission_bridge.errors import (
+    make_option_error,
+    MessageError,
+    ParameterError,
+    TransmissionBridgeError,
+)
 from transmission_bridge.ros.parameters import convert_exactly, Parameters
 from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.ros.store_service import explain_refusal, read_fresh_state, Store
@@ -183,12 +188,7 @@ def _check_list(name: str, value: Any) -> tuple[Any, ...]:
         or not isinstance(values, Sequence)
         or not all(type(each) in kinds for each in values)
     ):
-        raise ParameterError(
-            f'{name} cannot be accepted',
-            parameter=name,
-            expected=f'a list of {words}',
-            found=repr(value),
-        )
+        raise make_option_error(name, f'a list of {words}', value)
     if name == _JOINTS:
         return tuple(values)
     numbers = tuple(convert_exactly(name, each) for each in values)

@@ -6,21 +6,12 @@
 from __future__ import annotations
 
 from transmission_bridge.sim.demo_motion import (
-    command_at,
-    MOTIONS,
+    command_at as command_at,
+    MOTIONS as MOTIONS,
 )
 from transmission_bridge.sim.driver import (
-    Drive,
-    DriveCommand,
-    DriverSettings,
-    Mode,
+    Drive as Drive,
+    DriveCommand as DriveCommand,
+    DriverSettings as DriverSettings,
+    Mode as Mode,
 )
-
-__all__ = [
-    'MOTIONS',
-    'Drive',
-    'DriveCommand',
-    'DriverSettings',
-    'Mode',
-    'command_at',
-]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from transmission_bridge.errors import ParameterError, ShapeError
+from transmission_bridge.errors import make_option_error, ShapeError
 from transmission_bridge.types import Array
 
 # -- Settings ------------------------------------------------------------------------------------
@@ -47,12 +47,7 @@ class DriverSettings:
         for setting in fields(self):
             (least, most), value = setting.metadata['range'], getattr(self, setting.name)
             if not least <= value <= most:
-                raise ParameterError(
-                    f'{setting.name} cannot be accepted',
-                    parameter=setting.name,
-                    expected=f'a number in [{least:g}, {most:g}]',
-                    found=repr(value),
-                )
+                raise make_option_error(setting.name, f'a number in [{least:g}, {most:g}]', value)
 
 
 # -- Commands: one mode and one target per actuator ----------------------------------------------

@@ -308,7 +308,6 @@ def _compile() -> None:
     _define_argument('--to', choices=_SIDES, default='joint'),
     _define_argument('--topic SOURCE:TARGET', **_SEVERAL),
     _define_argument('--keep'),
-    _define_argument('--storage', choices=('mcap', 'sqlite3')),
     _define_argument('--force'),
     _NAMES,
 )
@@ -319,9 +318,10 @@ def _convert() -> None:
     Convert recorded actuator states to joint states as the bridge does, or the
     reverse. All other messages are copied, with their times of receipt.
 
-    The result equals the output of a bridge with state_timeout 0, and with the parameters
-    in --params-file. Unknown numbers and rejected messages are omitted, and counted. With
-    '--to actuator' states are mapped, not commands: no limit applies.
+    The result equals the output of a bridge with state_timeout 0 and publish_rate 0, and
+    with the other parameters in --params-file. Unknown numbers and rejected messages are
+    omitted, and counted. With '--to actuator' states are mapped, not commands: no limit
+    applies.
 
     The turns of single-turn encoders (wrap_period) count from the first reading. OUT
     appears when it is complete, and is never replaced without --force. Needs rosbags
@@ -339,12 +339,12 @@ def _convert() -> None:
         input ('xacro robot.urdf.xacro | %(prog)s -'); by default the first message on
         /robot_description in IN
     :param input: recording: a folder of rosbag2, or a file .mcap or .db3
-    :param output: recording to write: .mcap, .db3, or any other name for a folder of rosbag2
+    :param output: recording to write: .mcap, .db3, or any other name for a folder of rosbag2,
+        with the storage of IN
     :param to: what to compute (joint)
     :param topic: convert SOURCE to TARGET; may be repeated, and sources with the same target are
         merged as drivers of one bridge (/actuator_states:/joint_states, or the reverse)
     :param keep: also keep the converted topics
-    :param storage: storage of a folder (default: the storage of IN, or mcap)
     """
 
 

@@ -18,7 +18,6 @@ from transmission_bridge.bridge import OfflineBridge
 from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.messages import JointStateRecord, record_from_message
-from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     check_output(output, force=options.force, marker=marker)
     with _report_errors(path, output), closing(_open_recording(path)) as source:
         data = read_robot_file(options.file) if options.file else _find_description(source)
-        robot, notes = setup.robot(data, is_recorded=True)
+        robot, notes = setup.robot(data)
         file = f"'{options.file or path}'"
         if not robot.joint_names:
             raise UsageError(f'{file} has no joint that can be converted')
@@ -70,9 +69,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             bridge.plan.names_hint = NAMES_HINT
         _check_topics(source, pairs, keep=options.keep)
         with (
-            clean_end(),
             safe_output(output, force=options.force, marker=marker) as made,
-            _create_like(source, made, options.storage) as writer,
+            _create_like(source, made) as writer,
         ):
             with progress(console.err, 'converting') as show:
                 converted = _convert(source, writer, pairs, bridges, show, keep=options.keep)
@@ -272,17 +270,18 @@ def _decode_state(data: bytes) -> JointStateRecord:
 
 
 @contextmanager
-def _create_like(source: Any, path: str, storage: str | None) -> Iterator[Any]:
+def _create_like(source: Any, path: str) -> Iterator[Any]:
     """
     Yield the writer of a recording with the compression and metadata of another one.
 
+    A folder also has its storage.
+
     :param path: A file or folder that does not exist, in an otherwise empty folder.
-    :param storage: ``mcap`` or ``sqlite3`` for a folder; by default the storage of the source.
     """
     rosbag2, inner = optional('rosbags.rosbag2', 'bags'), source.storage
     suffix, stores = Path(path).suffix, getattr(inner, 'storages', [inner])
     is_database = 'sqlite' in type(stores[0]).__name__.lower()
-    kind = _STORAGES.get(suffix, storage or ('sqlite3' if is_database else 'mcap'))
+    kind = _STORAGES.get(suffix, 'sqlite3' if is_database else 'mcap')
     # rosbags names the file after its folder.
     is_file = suffix in _STORAGES
     folder = Path(path).parent / 'bag' / Path(path).stem if is_file else Path(path)

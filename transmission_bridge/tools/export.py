@@ -25,7 +25,7 @@ from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_le
 from transmission_bridge.tools.calibration.orca import CONFIG, write_orca
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.parameter_files import Entry, parameters_yaml
+from transmission_bridge.tools.parameter_files import Entry, format_numbers, format_parameter_file
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
 from transmission_bridge.transmissions import (
     ACTUATOR_LIMITS,
@@ -59,20 +59,20 @@ def write_number(
     value = next(tunable.value for tunable in tunables if tunable.path == path)
     member, rest = _find_member(spec, path)
     if member is not None and rest in (('mechanical_reduction',), ('offset',)):
-        return editor.set_member_number(spec, member, rest[0], value)
+        return editor.set_member_number(spec.dialect, member, rest[0], value)
     prefix = path[: len(path) - len(rest)]
     others = [tunable for tunable in tunables if tunable.path[: len(prefix)] == prefix]
     if member is not None and rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
         # If the type reads a parameter of this name, that is another number.
         is_other = any(each.path == (*prefix, rest[-1]) for each in others)
-        return editor.set_limit(spec, member, rest[-1], value, in_parameters=not is_other)
+        return editor.set_limit(member, rest[-1], value, in_parameters=not is_other)
     if len(rest) == 3 and (element := _numbered(spec, rest)) is not None:
         return editor.set_attribute(element, rest[2], value)
     slot = _slot(rest, prefix, others)
     for each in (*_matrix_slots(spec, rest, value), slot):
-        if editor.set_parameter(spec, member, each.name, each.place, value):
+        if editor.set_parameter(member or spec, each.name, each.place, value):
             return True
-    return len(rest) <= 2 and editor.add_parameter(spec, member, slot.name, slot.values)
+    return len(rest) <= 2 and editor.add_parameter(member or spec, slot.name, slot.values)
 
 
 def _find_member(
@@ -226,13 +226,13 @@ def render_numbers(
     :param transmissions: The numbers by transmission.
     :param heading: Lines of a comment at the top of a parameter file.
     :param others: More numbers of the description, by their full parameter names.
-    :param node: The bridge in a parameter file, see :func:`parameters_yaml`.
+    :param node: The bridge in a parameter file, see :func:`format_parameter_file`.
     :param limits: Lower and upper limit by joint [rad or m], for a description.
     :raises ParameterError: As :func:`export`, or if a joint has no ``<limit>``.
     """
     numbers = [(name, [*entries]) for name, entries in transmissions]
     if output.lower().endswith(('.yaml', '.yml')):
-        return parameters_yaml(numbers, heading, node).encode()
+        return format_parameter_file(format_numbers(numbers), node, heading).encode()
     values = {
         f'{PREFIX}{".".join((name, *path))}': value
         for name, entries in numbers

@@ -14,7 +14,6 @@ import stat
 import tempfile
 from typing import Any
 
-from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.cli import optional, UsageError
 
 
@@ -118,7 +117,7 @@ def write_output(path: str, data: bytes, *, force: bool) -> None:
     :param force: Whether to replace an existing one.
     :raises UsageError: If it cannot be written, or may not.
     """
-    with clean_end(), safe_output(path, force=force) as made, _report_write_errors(path):
+    with safe_output(path, force=force) as made, _report_write_errors(path):
         Path(made).write_bytes(data)
         if os.path.exists(path):
             shutil.copymode(path, made)

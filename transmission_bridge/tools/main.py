@@ -21,6 +21,7 @@ from transmission_bridge.errors import (
     DescriptionError,
     TransmissionBridgeError,
 )
+from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     console = Console.standard()
     try:
-        code = _run_arguments(list(sys.argv[1:] if arguments is None else arguments), console)
+        with clean_end():
+            code = _run_arguments(list(sys.argv[1:] if arguments is None else arguments), console)
         console.out.flush()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED

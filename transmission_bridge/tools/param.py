@@ -11,7 +11,7 @@ from functools import partial
 import math
 from typing import Any
 
-from transmission_bridge.bridge.options import format_yaml_number, PARAMETERS, PREFIX
+from transmission_bridge.bridge.options import format_yaml_number, PREFIX
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import (
     ACTIVE,
@@ -22,6 +22,7 @@ from transmission_bridge.tools.bridge_client import (
 )
 from transmission_bridge.tools.cli import Console, Exit, FailedError, optional, UsageError
 from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.parameter_files import format_parameter_file
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -116,19 +117,7 @@ def _dump_parameters(client: BridgeClient, prefix: str) -> str:
             f"{client.bridge} has no parameters that begin with '{prefix}'"
             + _explain_absence(client, prefix, known)
         )
-    return format_parameter_file(client.bridge, values)
-
-
-def format_parameter_file(node: str, values: Mapping[str, Any]) -> str:
-    """
-    Return a parameter file.
-
-    :param node: Name of the node with its namespace.
-    :param values: Values by parameter; those that are not set are left out.
-    """
-    lines = [f'{node}:', f'  {PARAMETERS}:']
-    lines += [f'    {line}' for line in format_parameters(values)]
-    return '\n'.join(lines) + '\n'
+    return format_parameter_file(format_parameters(values), client.bridge)
 
 
 def format_parameters(values: Mapping[str, Any]) -> Iterator[str]:

@@ -16,7 +16,7 @@ As written by hand and by ``ros2 param dump``, for any number of nodes::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
 import json
 import re
@@ -134,9 +134,8 @@ def _iterate_yaml_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
 #: A path below the transmission's name, the value, and a remark.
 Entry = tuple[ParameterPath, float, str]
 
-_PLAIN = re.compile(r'[A-Za-z_][A-Za-z0-9_-]*')
-_WORDS = ('y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null')
-
+#: A name that needs no quotes.
+_PLAIN = re.compile(r'[A-Za-z_][\w./-]*')
 
 #: The name of every node, and what a file with it says about that.
 _EVERY_NODE = '/**'
@@ -146,40 +145,25 @@ _ABOUT_EVERY_NODE = (
 )
 
 
-def parameters_yaml(
-    transmissions: Iterable[tuple[str, Iterable[Entry]]], heading: str, node: str = ''
-) -> str:
-    """
-    Return a parameter file for the numbers of transmissions.
-
-    :param transmissions: The numbers by transmission.
-    :param heading: Lines of a comment at the top.
-    :param node: Name of the bridge with its namespace; empty if no bridge is known, then the file
-        is for every node.
-    """
-    remarks = heading.splitlines() + ([] if node else textwrap.wrap(_ABOUT_EVERY_NODE, 97))
-    lines = [f'# {line}'.rstrip() for line in remarks]
-    nested: dict[str, Any] = {}
+def format_numbers(transmissions: Iterable[tuple[str, Iterable[Entry]]]) -> Iterator[str]:
+    """Yield a line for each number of each transmission."""
     for name, entries in transmissions:
         for path, value, remark in entries:
-            place = nested
-            for part in (name, *path[:-1]):
-                place = place.setdefault(part, {})
-            place[path[-1]] = format_yaml_number(value) + (f'  # {remark}' if remark else '')
-    lines += [f'{node or _EVERY_NODE}:', '  ros__parameters:', '    transmissions:']
-    lines += _yaml_lines(nested, '      ')
-    return '\n'.join(lines) + '\n'
+            full = PREFIX + '.'.join((name, *path))
+            key = full if _PLAIN.fullmatch(full) else json.dumps(full)
+            yield f'{key}: {format_yaml_number(value)}' + (f'  # {remark}' if remark else '')
 
 
-def _yaml_lines(nested: Mapping[str, Any], indent: str) -> Iterator[str]:
-    for key, value in nested.items():
-        if isinstance(value, str):
-            yield f'{indent}{_format_key(key)}: {value}'
-        else:
-            yield f'{indent}{_format_key(key)}:'
-            yield from _yaml_lines(value, indent + '  ')
+def format_parameter_file(lines: Iterable[str], node: str = '', heading: str = '') -> str:
+    """
+    Return a parameter file.
 
-
-def _format_key(name: str) -> str:
-    plain = _PLAIN.fullmatch(name) and name.lower() not in _WORDS
-    return name if plain else json.dumps(name)
+    :param lines: ``name: value`` of each parameter.
+    :param node: Name of the bridge with its namespace; empty if no bridge is known, then the file
+        is for every node.
+    :param heading: Lines of a comment at the top.
+    """
+    remarks = heading.splitlines() + ([] if node else textwrap.wrap(_ABOUT_EVERY_NODE, 97))
+    head = [f'# {line}'.rstrip() for line in remarks]
+    head += [f'{node or _EVERY_NODE}:', f'  {PARAMETERS}:']
+    return '\n'.join([*head, *(f'    {line}' for line in lines)]) + '\n'

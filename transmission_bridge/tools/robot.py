@@ -70,9 +70,6 @@ _USED = (
     'unknown_joints',
 )
 
-#: Options that do not apply to a recording, which is mapped message by message.
-_NOT_USED = ('state_timeout', 'publish_rate')
-
 #: The option with a file that is itself a parameter file.
 _TUNED = 'tuned_file'
 
@@ -116,7 +113,7 @@ class BridgeSetup:
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
         return plan.map_driver_names(topics.get(topic.strip('/'), topic))
 
-    def _iterate_unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
+    def _iterate_unused(self, robot: RobotTransmissions) -> Iterator[str]:
         """Yield sentences about parameters that are not used."""
         for option in ('actuator_names', 'wrap_period', 'actuator_units'):
             given = split_pairs(option, getattr(self.options, option))
@@ -126,29 +123,17 @@ class BridgeSetup:
         unused, known = f"'{self.file}': not used", list_parameter_names(robot).tunables
         if unknown := [name for name in self.numbers if name not in known]:
             yield f'{unused}, this robot has no such number: {shortened(unknown)}'
-        defaults = BridgeOptions()
-        different = [
-            name for name in _NOT_USED if getattr(self.options, name) != getattr(defaults, name)
-        ]
-        if different and is_recorded:
-            yield (
-                f'{unused} for a recording, which is mapped message by message: '
-                f'{", ".join(different)}'
-            )
         if self.options.tuned_file:
             yield (
                 f'{unused}: {_TUNED}; to use its numbers, save those of the running bridge '
                 'by "param dump"'
             )
 
-    def robot(
-        self, description: bytes, *, is_recorded: bool = False
-    ) -> tuple[RobotTransmissions, list[str]]:
+    def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
         """
         Return the maps with the numbers of the parameter file.
 
         :param description: The robot.
-        :param is_recorded: Whether they are for a recording.
         :returns: The maps, and notes about unused parameters.
         :raises DescriptionError: If the description cannot be read.
         :raises UsageError: If a number or an option does not fit the robot.
@@ -156,7 +141,7 @@ class BridgeSetup:
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
             robot = load_transmissions(load_description(description), self.options)
             self.periods(robot)
-        notes = [*self._iterate_unused(robot, is_recorded)]
+        notes = [*self._iterate_unused(robot)]
         tunables = list_parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}
         with _name_line(self.file, self.data, TransmissionBridgeError):
@@ -203,7 +188,7 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
         data = read_robot_file(file)
         numbers = read_parameter_file(data, file)
         with _name_line(file, data, ParameterError):
-            options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED, _TUNED)))
+            options = BridgeOptions(**read_options(data, file, (*_USED, _TUNED)))
     given: dict[str, Any] = {}
     if names := getattr(arguments, 'actuator_names', ()):
         # Entries may name one of these drivers by its topic.

@@ -13,7 +13,6 @@ import math
 import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.cli import Console, Exit, printable
 from transmission_bridge.tools.watch_screen import open_screen
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     state = WatchState(options.node.strip('/'))
     client = WatchClient(state)
     try:
-        with clean_end(), suppress(KeyboardInterrupt):  # the usual end
+        with suppress(KeyboardInterrupt):  # the usual end
             show_until_end(options, console, state, client.spin_for)
     finally:
         client.close()

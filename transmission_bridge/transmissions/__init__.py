@@ -4,7 +4,7 @@
 """
 The mathematics: maps between actuators and joints. This room does not read XML.
 
-It needs numpy. Equations, tables and linkages also need CasADi, which is imported at first use.
+It needs numpy. Equations, tables and linkages also need CasADi. Types are imported at first use.
 """
 
 from __future__ import annotations
@@ -12,19 +12,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from transmission_bridge.lazy import import_lazily
+from transmission_bridge.transmissions.binding import Binding as Binding
+from transmission_bridge.transmissions.builder import build_transmission as build_transmission
+from transmission_bridge.transmissions.domain import Domain as Domain
+from transmission_bridge.transmissions.linear import (
+    LinearTransmission as LinearTransmission,
+    Ratio as Ratio,
+)
+from transmission_bridge.transmissions.registry import (
+    PluginInfo as PluginInfo,
+    Registry as Registry,
+)
+from transmission_bridge.transmissions.report import MapReport as MapReport
+from transmission_bridge.transmissions.robot_transmissions import (
+    RobotTransmissions as RobotTransmissions,
+)
+from transmission_bridge.transmissions.spec_reader import (
+    ACTUATOR_LIMITS as ACTUATOR_LIMITS,
+    SpecReader as SpecReader,
+)
+from transmission_bridge.transmissions.transmission import (
+    as_values as as_values,
+    Transmission as Transmission,
+)
+from transmission_bridge.transmissions.tunable import (
+    list_paths as list_paths,
+    ParameterPath as ParameterPath,
+    Tunable as Tunable,
+)
 
 if TYPE_CHECKING:
-    from transmission_bridge.transmissions.binding import (
-        Binding as Binding,
-    )
-    from transmission_bridge.transmissions.builder import (
-        build_transmission as build_transmission,
-    )
     from transmission_bridge.transmissions.differential import (
         DifferentialTransmission as DifferentialTransmission,
-    )
-    from transmission_bridge.transmissions.domain import (
-        Domain as Domain,
     )
     from transmission_bridge.transmissions.equation_transmission import (
         EquationTransmission as EquationTransmission,
@@ -33,57 +52,18 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.four_bar_linkage import (
         FourBarLinkageTransmission as FourBarLinkageTransmission,
     )
-    from transmission_bridge.transmissions.linear import (
-        LinearTransmission as LinearTransmission,
-        Ratio as Ratio,
-    )
-    from transmission_bridge.transmissions.registry import (
-        PluginInfo as PluginInfo,
-        Registry as Registry,
-    )
-    from transmission_bridge.transmissions.report import (
-        MapReport as MapReport,
-    )
-    from transmission_bridge.transmissions.robot_transmissions import (
-        RobotTransmissions as RobotTransmissions,
-    )
-    from transmission_bridge.transmissions.simple import (
-        SimpleTransmission as SimpleTransmission,
-    )
-    from transmission_bridge.transmissions.spec_reader import (
-        ACTUATOR_LIMITS as ACTUATOR_LIMITS,
-        SpecReader as SpecReader,
-    )
+    from transmission_bridge.transmissions.simple import SimpleTransmission as SimpleTransmission
     from transmission_bridge.transmissions.tabulated import (
         TabulatedTransmission as TabulatedTransmission,
     )
-    from transmission_bridge.transmissions.transmission import (
-        as_values as as_values,
-        Transmission as Transmission,
-    )
-    from transmission_bridge.transmissions.tunable import (
-        list_paths as list_paths,
-        ParameterPath as ParameterPath,
-        Tunable as Tunable,
-    )
 
-__all__, __getattr__ = import_lazily(
+_, __getattr__ = import_lazily(
     __name__,
     {
-        'binding': ['Binding'],
-        'builder': ['build_transmission'],
         'differential': ['DifferentialTransmission'],
-        'domain': ['Domain'],
         'equation_transmission': ['EquationTransmission', 'Parameter'],
         'four_bar_linkage': ['FourBarLinkageTransmission'],
-        'linear': ['LinearTransmission', 'Ratio'],
-        'registry': ['PluginInfo', 'Registry'],
-        'report': ['MapReport'],
-        'robot_transmissions': ['RobotTransmissions'],
         'simple': ['SimpleTransmission'],
-        'spec_reader': ['ACTUATOR_LIMITS', 'SpecReader'],
         'tabulated': ['TabulatedTransmission'],
-        'transmission': ['Transmission', 'as_values'],
-        'tunable': ['ParameterPath', 'Tunable', 'list_paths'],
     },
 )

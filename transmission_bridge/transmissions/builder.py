@@ -31,14 +31,11 @@ def build_all(
     """
     Build every valid transmission.
 
-    The findings report each failure, each unused item and each further provider of a type.
+    The findings report each failure and each unused item.
     """
     built = []
-    specs = robot.transmissions
-    types = dict.fromkeys(spec.type for spec in specs)
-    disabled = (plugin for each in types for plugin in registry.disabled(each))
-    findings = [Finding('error', plugin.error) for plugin in disabled]
-    for spec in specs:
+    findings: list[Finding] = []
+    for spec in robot.transmissions:
         try:
             loaded = registry.load(spec.type)
             item, unused = build_transmission(loaded, spec, None, robot, passive_joints)
@@ -58,10 +55,7 @@ def build_all(
                     )
                     item = replace(item, by_role=frozenset())
                 built.append(item)
-                findings += [
-                    Finding('warning', doubt, line=spec.line, path=spec.path, subject=spec.name)
-                    for doubt in doubts
-                ]
+                findings += [Finding.about(spec, 'warning', doubt) for doubt in doubts]
             findings.extend(unused)
     disjoint = disjoint_ranges(built, robot)
     findings += [_to_finding(robot.transmission(name), error) for name, error in disjoint.items()]

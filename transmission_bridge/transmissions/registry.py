@@ -9,8 +9,8 @@ string. Built-in types are registered in the same way as third-party types. A pl
 the first use of its type. If it fails, the failure is kept with its traceback and raised for this
 type only. A URDF can only cause imports of registered entry points.
 
-A type has one provider. A built-in type has precedence over any other provider of its name. If two
-other packages provide a type, neither is used.
+A type has one provider. If two packages provide a type, neither is used, built in or not: nothing
+says which ratio is right.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Registry:
 
     def find_provider(self, type_name: str) -> str:
         """Return the distribution, version and class of a type: ``package 1.0 (module:Class)``."""
-        (found,) = self._select_providers(type_name)
+        (found,) = self._entry_points[type_name]
         return f'{" ".join(_distribution_of(found))} ({found.value})'
 
     def find_closest_type(self, type_name: str) -> str:
@@ -123,39 +123,18 @@ class Registry:
         """Load every installed plugin and describe it, sorted by type."""
         found: list[PluginInfo] = []
         for type_name in self.type_names:
-            for entry_point in self._select_providers(type_name):
-                try:
-                    documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
-                    texts = {'description': documentation.partition('\n')[0]}
-                except PluginError as failure:
-                    texts = {'error': str(failure), 'details': failure.details}
-                found.append(_plugin_info(entry_point, **texts))
-            found += self.disabled(type_name)
+            try:
+                documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
+                texts = {'description': documentation.partition('\n')[0]}
+            except PluginError as failure:
+                texts = {'error': str(failure), 'details': failure.details}
+            for each in self._entry_points[type_name]:
+                package = _distribution_of(each)
+                found.append(PluginInfo(type_name, each.value, *package, **texts))
         return tuple(found)
 
-    def disabled(self, type_name: str) -> tuple[PluginInfo, ...]:
-        """Return the plugins that are not used because their type is built in, with the reason."""
-        return tuple(
-            _plugin_info(
-                each,
-                error=f'{each.value} of {" ".join(_distribution_of(each))} is not used, because '
-                f"'{type_name}' is a built-in type of {_PACKAGE}; rename the type, or remove "
-                f'{_distribution_of(each)[0]}',
-            )
-            for each in self._entry_points.get(type_name, [])
-            if each not in self._select_providers(type_name)
-        )
-
-    def _select_providers(self, type_name: str) -> list[importlib.metadata.EntryPoint]:
-        """Return the plugin that is used, or all plugins if the choice is ambiguous."""
-        known = self._entry_points.get(type_name, [])
-        if len(known) < 2:
-            return known
-        names = [_distribution_of(each)[0].replace('-', '_').lower() for each in known]
-        return [known[names.index(_PACKAGE)]] if _PACKAGE in names else known
-
     def _import_type(self, type_name: str) -> type[Transmission]:
-        known = self._select_providers(type_name)
+        known = self._entry_points.get(type_name, [])
         if not known:
             found = self.find_closest_type(type_name)
             said = ' is not installed' + (f' (closest: {shown(found)})' if found else '')
@@ -212,10 +191,6 @@ def _import_error(entry_point: importlib.metadata.EntryPoint, error: BaseExcepti
         type_name=entry_point.name,
         details=details,
     )
-
-
-def _plugin_info(entry_point: importlib.metadata.EntryPoint, **texts: str) -> PluginInfo:
-    return PluginInfo(entry_point.name, entry_point.value, *_distribution_of(entry_point), **texts)
 
 
 def _distribution_of(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:

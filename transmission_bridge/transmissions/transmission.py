@@ -33,7 +33,6 @@ from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
-    interfaces_of,
     JOINT_TO_ACTUATOR,
     Quantity,
     quantity_of,
@@ -51,7 +50,7 @@ API_VERSION = 1
 #: Methods that are derived from the matrix, equation or table of a type. A type with functions of
 #: numbers in their place, such as ``evaluate``, cannot be compiled.
 DERIVED = (
-    'map', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports', 'parts',
+    'map', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'parts',
     '_build_parts', '_map_values', 'evaluate',
 )  # fmt: skip
 
@@ -125,17 +124,6 @@ class Transmission(ABC):
         """Number of joints."""
         return self.members[1]
 
-    def supports(self, interface: str, direction: Direction) -> bool:
-        """
-        Return whether an interface can be mapped in a direction.
-
-        :param interface: ``position``, ``velocity``, ``acceleration``, ``effort``, ``torque``,
-            ``force`` or ``absolute_position``.
-        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :returns: True if it can be mapped.
-        """
-        return interface in interfaces_of(direction)
-
     def map(
         self,
         direction: Direction,
@@ -151,7 +139,8 @@ class Transmission(ABC):
         Map values from one space to the other.
 
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :param interface: The quantity of ``values``, see :meth:`supports`.
+        :param interface: The quantity of ``values``: ``position``, ``velocity``, ``acceleration``,
+            ``effort``, ``torque``, ``force`` or ``absolute_position``.
         :param values: Shape ``(..., n)`` with ``n`` the actuators or joints of the input's space.
         :param at: Positions in the input's space, same shape; required for velocity, acceleration
             and effort if the Jacobian varies, else ignored.

@@ -220,8 +220,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
     result = run('convert', source, tmp_path / 'out.mcap', *file)
     assert result.code == 0
     assert "no such number: 'transmissions.gone.joints.x.offset'" in result.err
-    assert 'mapped message by message: state_timeout, publish_rate' in result.err
-    assert result.err.count('\n') == 2
+    assert result.err.count('\n') == 1
     published = bags.live(
         [m for m in bags.read(source).messages if m[0] != '/robot_description'],
         {
@@ -239,8 +238,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
     ('actuator_names: M1=m1', "line 3: actuator_names: expected a list of texts, found 'M1=m1"),
     ('actuator_names: [M1]', "expected entries 'left=right', no left side twice, found 'M1'"),
     ('pass_through: 1', "pass_through: expected true or false, found '1'"),
-    ('wrap_period: [m1=0]', "wrap_period of 'm1' cannot be accepted"),
-    ('state_timeout: soon', 'state_timeout: expected a decimal number'),
+    ('wrap_period: [m1=0]', "wrap_period cannot be accepted: period of 'm1'"),
     ('pass_through: true\npass_through: false', 'is given twice, as True and False'),
     (['--actuator-names', 'M1'], "--actuator-names: expected entries 'left=right'"),
     (['--actuator-names', 'M1=m9'], "unknown actuator 'm9', known: m1, m2, m3"),

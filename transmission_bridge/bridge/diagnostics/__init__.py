@@ -23,6 +23,3 @@ from transmission_bridge.bridge.diagnostics.status import (
     UNKNOWN as UNKNOWN,
     WARN as WARN,
 )
-
-_KEYS = ['TOOLS', 'UNITS_OF', 'UNKNOWN']
-_STATUS = ['ERROR', 'Fact', 'OK', 'Recent', 'Status', 'TroubleLog', 'WARN', 'make_status']

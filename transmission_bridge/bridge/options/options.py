@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from transmission_bridge.description import Finding
-from transmission_bridge.errors import ParameterError
+from transmission_bridge.errors import make_option_error
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
 # One table: the node declares its parameters from it, and the documentation is tested against it.
@@ -54,16 +54,13 @@ class Range:
         :raises ParameterError: If the number is outside the range.
         """
         if value not in self:
-            raise ParameterError(
-                f'{name} cannot be accepted', parameter=name, expected=str(self), found=repr(value)
-            )
+            raise make_option_error(name, str(self), value)
 
 
 #: The value of a timeout that the bridge chooses.
 AUTO = -1.0
 
 #: Seconds; 0: never. A timer runs at a quarter of the smallest value; the largest is a day.
-_TIMEOUT = Range(1e-3, 86_400.0, (0.0,))
 _AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
 
 #: Default command timeout [s], as in diff_drive_controller.
@@ -235,35 +232,24 @@ class BridgeOptions:
             value = getattr(self, option.name)
             allowed = list_choices(option)
             if allowed and value not in allowed:
-                raise ParameterError(
-                    f'{option.name} cannot be accepted',
-                    parameter=option.name,
-                    expected=' or '.join(repr(choice) for choice in allowed),
-                    found=repr(value),
-                )
+                raise make_option_error(option.name, ' or '.join(map(repr, allowed)), value)
             span = find_option_range(option)
             if span is not None and isinstance(option.default, float | int):
                 span.check_option(option.name, value)
         if not self.actuator_state_topics or not all(self.actuator_state_topics):
-            raise ParameterError(
-                'actuator_state_topics cannot be accepted',
-                parameter='actuator_state_topics',
-                expected='at least one topic, and no empty names',
-                found=repr(list(self.actuator_state_topics)),
-            )
+            expected, found = 'at least one topic, and no empty names', self.actuator_state_topics
+            raise make_option_error('actuator_state_topics', expected, list(found))
         for name in ('wrap_period', 'actuator_units', 'hardware_plugins'):
             split_pairs(name, getattr(self, name))
         for driver_name in split_pairs('actuator_names', self.actuator_names):
             topic, name = split_topic(driver_name)
             if ':' in driver_name and not (topic in self.actuator_state_topics and name):
-                raise ParameterError(
-                    'actuator_names cannot be accepted',
-                    parameter='actuator_names',
-                    expected="'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
+                expected = (
+                    "'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
                     f'({", ".join(self.actuator_state_topics)}); a name with a colon in it stands '
-                    'behind its topic',
-                    found=repr(driver_name),
+                    'behind its topic'
                 )
+                raise make_option_error('actuator_names', expected, driver_name)
 
 
 def describe_option(option: Field[Any]) -> str:
@@ -303,12 +289,7 @@ def split_pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
     for entry in entries:
         left, separator, right = entry.partition('=')
         if not (separator and left and right) or left in result:
-            raise ParameterError(
-                f'{name} cannot be accepted',
-                parameter=name,
-                expected="entries 'left=right', no left side twice",
-                found=repr(entry),
-            )
+            raise make_option_error(name, "entries 'left=right', no left side twice", entry)
         result[left] = right
     return result
 
@@ -404,13 +385,6 @@ def list_parameter_names(robot: RobotTransmissions) -> ParameterNames:
             tunables[PREFIX + name] = found[0]
             continue
         spec = robot.description.transmission(found[-1].transmission)
-        findings.append(
-            Finding(
-                'warning',
-                f"'{PREFIX}{name}' cannot be a parameter: {reason}",
-                line=spec.line,
-                path=spec.path,
-                subject=spec.name,
-            )
-        )
+        text = f"'{PREFIX}{name}' cannot be a parameter: {reason}"
+        findings.append(Finding.about(spec, 'warning', text))
     return ParameterNames(tunables, tuple(sorted(findings, key=lambda each: each.message)))

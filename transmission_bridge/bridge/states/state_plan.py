@@ -22,7 +22,7 @@ from transmission_bridge.bridge.options.options import (
 from transmission_bridge.bridge.states.turns import TurnPlan
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import (
-    ParameterError,
+    make_option_error,
     shortened,
     shown,
     UnknownNameError,
@@ -148,12 +148,9 @@ def _make_indexes(
     renamed = set(entries[''].values())
     for own, name in entries[''].items():
         if own in index and own not in renamed:
-            raise ParameterError(
-                'actuator_names cannot be accepted: two actuators would have one name',
-                parameter='actuator_names',
-                expected=f"also a driver's name for {own}",
-                found=repr(f'{own}={name}'),
-            )
+            why = 'two actuators would have one name'
+            expected = f"also a driver's name for {own}"
+            raise make_option_error('actuator_names', expected, f'{own}={name}', why)
     indexes = {
         source: {own: index[name] for own, name in each.items() if name in index}
         for source, each in entries.items()

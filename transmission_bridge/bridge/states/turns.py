@@ -24,8 +24,8 @@ from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs, WRAP_PERIOD
 from transmission_bridge.bridge.robot_plan import compute_motor_bounds
 from transmission_bridge.errors import (
+    make_option_error,
     MessageError,
-    ParameterError,
     shortened,
     shown,
     UnknownNameError,
@@ -84,12 +84,8 @@ def list_wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict
         except ValueError:
             period = math.nan
         if period not in WRAP_PERIOD:
-            raise ParameterError(
-                f"wrap_period of '{name}' cannot be accepted",
-                parameter='wrap_period',
-                expected=f"a positive number, {WRAP_PERIOD}, in the driver's unit of position",
-                found=repr(text),
-            )
+            expected = f"a positive number, {WRAP_PERIOD}, in the driver's unit of position"
+            raise make_option_error('wrap_period', expected, text, f"period of '{name}'")
         if name in known:
             periods[name] = period
     return periods

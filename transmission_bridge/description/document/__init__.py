@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
-    from transmission_bridge.description.document.number_editor import (
-        NumberEditor as NumberEditor,
-    )
+    from transmission_bridge.description.document.number_editor import NumberEditor as NumberEditor
     from transmission_bridge.description.document.source import (
         description_text as description_text,
         MAX_BYTES as MAX_BYTES,

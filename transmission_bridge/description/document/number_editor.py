@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 from lxml import etree
 
@@ -31,11 +31,15 @@ from transmission_bridge.description.document.values import (
 )
 from transmission_bridge.description.document.xml import MARKUP, parse_xml, strip_prefix
 from transmission_bridge.description.specs import (
+    Dialect,
     ParameterSpec,
     TransmissionEnd,
     TRANSMISSIONS,
     TransmissionSpec,
 )
+
+#: What has parameters.
+Owner: TypeAlias = TransmissionSpec | TransmissionEnd
 
 _WORD = re.compile(r'[^ \t\n\r,;]+')
 _INDENTATION = re.compile(r'\n[ \t]*\Z')
@@ -75,7 +79,7 @@ class NumberEditor:
         return self._mark + data
 
     def set_member_number(
-        self, spec: TransmissionSpec, member: TransmissionEnd, field: str, value: float
+        self, dialect: Dialect, member: TransmissionEnd, field: str, value: float
     ) -> bool:
         """
         Set the reduction or the offset of a joint or an actuator.
@@ -83,11 +87,9 @@ class NumberEditor:
         :param field: ``mechanical_reduction`` or ``offset``.
         :returns: Whether its place exists.
         """
-        row = TRANSMISSIONS[spec.dialect].children[0]
+        row = TRANSMISSIONS[dialect].children[0]
         tag = row.value(field).name
-        element = self._elements.get(member.path)
-        if element is None:
-            return False
+        element = self._elements[member.path]
         is_given = tag in row.attributes and bool(_find_attribute(element, tag))
         children = [each for each in element.iterchildren('*') if strip_prefix(each.tag) == tag]
         for child in children:
@@ -97,16 +99,10 @@ class NumberEditor:
         numbers = [row.value(each).name for each in (MECHANICAL_REDUCTION, OFFSET)]
         if tag in row.attributes and any(_find_attribute(element, each) for each in numbers):
             return _set_attribute(element, tag, value)
-        return self._add_child(member.path, tag, repr(value))
+        return _add_child(element, tag, repr(value))
 
     def set_limit(
-        self,
-        spec: TransmissionSpec,
-        member: TransmissionEnd,
-        kind: str,
-        value: float,
-        *,
-        in_parameters: bool,
+        self, member: TransmissionEnd, kind: str, value: float, *, in_parameters: bool
     ) -> bool:
         """
         Set a limit of an actuator: as attribute of its ``<limit>``, as its ``<param>``, or both.
@@ -125,7 +121,7 @@ class NumberEditor:
             and not each.children
             and each.path in self._elements
         ]
-        done = in_parameters and self.set_parameter(spec, member, kind, 0, value)
+        done = in_parameters and self.set_parameter(member, kind, 0, value)
         for element in limits:
             if _find_attribute(element, kind):
                 done = _set_attribute(element, kind, value)
@@ -133,7 +129,7 @@ class NumberEditor:
             return True
         if limits:
             return _set_attribute(limits[0], kind, value)
-        return self._add_child(member.path, 'limit', **{kind: repr(value)})
+        return _add_child(self._elements[member.path], 'limit', **{kind: repr(value)})
 
     def set_joint_limits(self, joint: str, lower: float, upper: float) -> bool:
         """Set the ends of the ``<limit>`` of a joint of the URDF; return whether it has one."""
@@ -144,50 +140,27 @@ class NumberEditor:
         return False
 
     def set_attribute(self, parameter: ParameterSpec, attribute: str, value: float) -> bool:
-        """
-        Set an attribute of an element that a type reads, or add it.
+        """Set an attribute of an element that a type reads, or add it."""
+        return _set_attribute(self._elements[parameter.path], attribute, value)
 
-        :returns: Whether its place exists.
-        """
-        element = self._elements.get(parameter.path)
-        return element is not None and _set_attribute(element, attribute, value)
-
-    def set_parameter(
-        self,
-        spec: TransmissionSpec,
-        member: TransmissionEnd | None,
-        name: str,
-        place: int,
-        value: float,
-    ) -> bool:
+    def set_parameter(self, owner: Owner, name: str, place: int, value: float) -> bool:
         """
         Set one number of a parameter.
 
-        :param member: The joint or actuator that has the parameter, ``None``: the transmission.
+        :param owner: The transmission, joint or actuator that has the parameter.
         :param place: Index of the number in the parameter.
         :returns: Whether it exists.
         """
-        parameters = spec.parameters if member is None else member.parameters
-        paths = [each.path.partition('/@') for each in parameters if each.name == name]
+        paths = [each.path.partition('/@') for each in owner.parameters if each.name == name]
         return bool(paths) and all(
-            path in self._elements and _set_word(self._elements[path], attribute, place, value)
+            _set_word(self._elements[path], attribute, place, value)
             for path, _, attribute in paths
         )
 
-    def add_parameter(
-        self,
-        spec: TransmissionSpec,
-        member: TransmissionEnd | None,
-        name: str,
-        values: Sequence[float],
-    ) -> bool:
-        """
-        Add a missing parameter.
-
-        :returns: Whether its place exists.
-        """
-        path = spec.path if member is None else member.path
-        return self._add_child(path, 'param', ' '.join(map(repr, values)), name=name)
+    def add_parameter(self, owner: Owner, name: str, values: Sequence[float]) -> bool:
+        """Add a missing parameter."""
+        element = self._elements[owner.path]
+        return _add_child(element, 'param', ' '.join(map(repr, values)), name=name)
 
     def append_lines(self, path: str, lines: Iterable[str]) -> bool:
         """
@@ -202,21 +175,6 @@ class NumberEditor:
         added = etree.fromstring('<x>' + ''.join(before + each for each in lines) + '</x>')
         added[-1].tail, element[-1].tail = element[-1].tail, before
         element.extend(added)
-        return True
-
-    def _add_child(self, path: str, tag: str, text: str = '', **attributes: str) -> bool:
-        """Add a child to an element, and return whether the element exists."""
-        element = self._elements.get(path)
-        if element is None:
-            return False
-        before = _find_inner_indentation(element)
-        if len(element):
-            after, element[-1].tail = element[-1].tail, before
-        else:
-            after, element.text = _find_indentation(element), before
-        namespace = element.tag[: element.tag.find('}') + 1]
-        child = etree.SubElement(element, namespace + tag, attributes)
-        child.text, child.tail = text or None, after
         return True
 
 
@@ -257,6 +215,18 @@ def _set_word(element: Any, attribute: str, place: int, value: float) -> bool:
             new = text[:left] + repr(value) * (start >= 0) + text[right:]
             owner.set(key, new) if key else setattr(owner, name, new)
         start, end = start - len(text), end - len(text)
+    return True
+
+
+def _add_child(element: Any, tag: str, text: str = '', **attributes: str) -> bool:
+    before = _find_inner_indentation(element)
+    if len(element):
+        after, element[-1].tail = element[-1].tail, before
+    else:
+        after, element.text = _find_indentation(element), before
+    namespace = element.tag[: element.tag.find('}') + 1]
+    child = etree.SubElement(element, namespace + tag, attributes)
+    child.text, child.tail = text or None, after
     return True
 
 

@@ -122,23 +122,6 @@ def unapply_rate(value: float, transmission: Transmission, *, at: float | None =
     return _map_number(ACTUATOR_TO_JOINT, 'velocity', value, transmission, at)
 
 
-def apply_acceleration(
-    value: float, transmission: Transmission, *, at: float | None = None, rate: float | None = None
-) -> float:
-    """
-    Return the actuator acceleration of a joint acceleration, in motion.
-
-    :param value: Joint acceleration [rad/s² or m/s²].
-    :param transmission: One actuator, one joint.
-    :param at: Joint position [rad or m]; needed if the ratio depends on it, else ignored.
-    :param rate: Joint velocity [rad/s or m/s]; needed if the ratio depends on position.
-    :returns: Actuator acceleration [rad/s² or m/s²].
-    :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` or
-        ``rate`` is needed and missing.
-    """
-    return _map_number(JOINT_TO_ACTUATOR, 'acceleration', value, transmission, at, rate)
-
-
 def apply_effort(value: float, transmission: Transmission, *, at: float | None = None) -> float:
     """
     Return the actuator effort of a joint effort.

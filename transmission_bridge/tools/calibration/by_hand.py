@@ -14,7 +14,6 @@ import sys
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
-from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
@@ -181,11 +180,7 @@ def _calibrate_live(
         client.follow_topics(feed.receivers)
         guide = HandGuide(hand, pose, feed.describe_obstacle)
         guide.wants_limits, screen = options.limits, HandScreen(guide)
-        with (
-            clean_end(),
-            live_table(console) as live,
-            open_keys(live and sys.stdin) as read_keys,
-        ):
+        with live_table(console) as live, open_keys(live and sys.stdin) as read_keys:
             if live is None:
                 raise UsageError('calibration by hand needs a terminal, and rich')
             text = optional('rich.text', 'cli').Text

@@ -105,16 +105,11 @@ def _accept_errors(
     """
     Report errors; return whether the maps can be written.
 
-    Errors without a place are of packages. With ``--transmission``, only errors of its
-    transmissions and of their joints prevent the maps.
+    With ``--transmission``, only errors of its transmissions and of their joints prevent the maps.
     """
     errors = [finding for finding in whole.findings if finding.severity == 'error']
     wanted = {*options.transmission, *joints}
-    fatal = [
-        each
-        for each in errors
-        if each.subject in wanted or (each.line is not None and not options.transmission)
-    ]
+    fatal = [each for each in errors if each.subject in wanted or not options.transmission]
     file = printable(options.file)
     for each in errors:
         console.err.line(printable(str(each)))

@@ -20,7 +20,7 @@ import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.resources import resource
-from transmission_bridge.signals import clean_end, SIGNALS
+from transmission_bridge.signals import SIGNALS
 from transmission_bridge.sim import command_at, MOTIONS
 from transmission_bridge.tools.cli import Console, Exit, FailedError
 from transmission_bridge.tools.demo import formulas
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     state = WatchState('transmission_bridge')
     client = _DemoClient(state)
     try:
-        with clean_end(), _run_bridge() as require_alive:
+        with _run_bridge() as require_alive:
             console.out.line(f'bridge with simulated motors, ROS domain {domain}')
             limit = time.monotonic() + _START
             while missing := [

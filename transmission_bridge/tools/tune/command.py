@@ -11,7 +11,6 @@ from dataclasses import replace
 import socket
 from urllib.parse import urlunsplit
 
-from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
 from transmission_bridge.tools.files import check_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
@@ -60,7 +59,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             console.out.line(f'everyone with this address can {what}; nothing is encrypted')
         console.out.line('Ctrl-C ends')
         console.out.flush()
-        with clean_end(), suppress(KeyboardInterrupt):  # the usual end
+        with suppress(KeyboardInterrupt):  # the usual end
             session.run()
     finally:
         server.stop()

@@ -5,31 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from transmission_bridge.lazy import import_lazily
-
-if TYPE_CHECKING:
-    from transmission_bridge.transmissions.conformance.checks import (
-        CHECKS as CHECKS,
-    )
-    from transmission_bridge.transmissions.conformance.samples import (
-        CONDITION as CONDITION,
-        COUNT as COUNT,
-        Subject as Subject,
-        subject_of as subject_of,
-    )
-    from transmission_bridge.transmissions.conformance.suite import (
-        check as check,
-        failures as failures,
-        TransmissionConformance as TransmissionConformance,
-    )
-
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'checks': ['CHECKS'],
-        'samples': ['CONDITION', 'COUNT', 'Subject', 'subject_of'],
-        'suite': ['TransmissionConformance', 'check', 'failures'],
-    },
+from transmission_bridge.transmissions.conformance.checks import CHECKS as CHECKS
+from transmission_bridge.transmissions.conformance.samples import (
+    CONDITION as CONDITION,
+    COUNT as COUNT,
+    Subject as Subject,
+    subject_of as subject_of,
+)
+from transmission_bridge.transmissions.conformance.suite import (
+    check as check,
+    failures as failures,
+    TransmissionConformance as TransmissionConformance,
 )

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
-    from transmission_bridge.transmissions.robot.affine_map import (
-        AffineMap as AffineMap,
-    )
-    from transmission_bridge.transmissions.robot.function import (
-        RobotFunction as RobotFunction,
-    )
+    from transmission_bridge.transmissions.robot.affine_map import AffineMap as AffineMap
+    from transmission_bridge.transmissions.robot.function import RobotFunction as RobotFunction
     from transmission_bridge.transmissions.robot.program import (
         iterate_parts as iterate_parts,
         RobotProgram as RobotProgram,
@@ -26,9 +22,7 @@ if TYPE_CHECKING:
         image_box as image_box,
         sample_box as sample_box,
     )
-    from transmission_bridge.transmissions.robot.table import (
-        Robot as Robot,
-    )
+    from transmission_bridge.transmissions.robot.table import Robot as Robot
     from transmission_bridge.transmissions.robot.tuning import (
         compute_ratios_at as compute_ratios_at,
         list_changed_ratios as list_changed_ratios,

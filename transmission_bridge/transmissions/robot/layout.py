@@ -95,16 +95,9 @@ def pass_joints(
         if joint.name not in taken:
             passed.append(joint.name)
         else:
-            findings.append(
-                Finding(
-                    'warning',
-                    f"joint '{joint.name}' has no transmission and cannot be passed through, "
-                    'because an actuator of a transmission has its name',
-                    line=joint.line,
-                    path=joint.path,
-                    subject=joint.name,
-                )
-            )
+            text = f"joint '{joint.name}' has no transmission and cannot be passed through, "
+            text += 'because an actuator of a transmission has its name'
+            findings.append(Finding.about(joint, 'warning', text))
     withheld, reasons = _list_withheld(robot, passed)
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
