@@ -113,9 +113,7 @@ class Manager:
     """A manager of a description: ``manager('cycle 2')``."""
 
     def __init__(self, command, urdf, root, active='active', env=None):
-        path = root / 'now.urdf'
-        path.write_text(urdf, encoding='utf-8')
-        self.errors = root / 'errors.txt'
+        self.path, self.errors, self.n_seen = root / 'now.urdf', root / 'errors.txt', 0
         with self.errors.open('w') as errors:
             self.process = subprocess.Popen(
                 [str(each) for each in command],
@@ -125,7 +123,13 @@ class Manager:
                 text=True,
                 env=env or os.environ,
             )
-        self.started = self(f'start {path} {active}')
+        self.start(urdf, active)
+
+    def start(self, urdf, active='active'):
+        """Start with a description, also again."""
+        self.path.write_text(urdf, encoding='utf-8')
+        self.n_seen = len(self.errors.read_text())
+        self(f'start {self.path} {active}')
 
     def __call__(self, line):
         """Return the answer to a command."""
@@ -140,8 +144,8 @@ class Manager:
 
     @property
     def log(self):
-        """What was logged."""
-        return self.errors.read_text()
+        """What was logged since the start."""
+        return self.errors.read_text()[self.n_seen :]
 
     @property
     def complaints(self):
