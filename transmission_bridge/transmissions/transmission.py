@@ -115,6 +115,16 @@ class Transmission(ABC):
         """
         raise reader.error(f'{cls.__name__} does not define from_spec')
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """
+        Set an attribute of a new instance.
+
+        :raises AttributeError: If it is public and set: instances are immutable.
+        """
+        if not name.startswith('_') and name in vars(self):
+            raise AttributeError(f'{type(self).__name__} is immutable, {name} cannot be changed')
+        super().__setattr__(name, value)
+
     @property
     def n_actuators(self) -> int:
         """Number of actuators."""
