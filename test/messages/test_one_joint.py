@@ -81,7 +81,7 @@ def test_what_is_no_ratio_is_refused():
     """A ratio of zero, and a transmission of two joints, which cannot map one number."""
     with pytest.raises(TransmissionError):
         simple_transmission(0.0)
-    with pytest.raises(TransmissionError, match='reduction, offset or reversed.*ratio'):
+    with pytest.raises(TransmissionError, match=r'reduction, offset or reversed.*ratio'):
         apply_position(1.0, {'ratio': 2.0})
     wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
     with pytest.raises(TransmissionError, match='one actuator and one joint'):
