@@ -61,7 +61,8 @@ LIMITS = {
     'batch 12 joints, position / copy': (6.0, 3.0),
     'batch 12 joints, velocity / copy': (6.0, 3.0),
     'batch 12 joints, effort / copy': (6.0, 3.0),
-    'batch 100 joints, 3 interfaces / C++ loop': (1.0, 0.5),
+    # numpy passes five times over a chunk in the cache, which others share; C++ passes once.
+    'batch 100 joints, 3 interfaces / C++ loop': (1.8, 1.0),
 }
 
 #: A sample of a batch costs no more than one of a stream, also if it is solved for.
