@@ -27,17 +27,19 @@ _FILES = (
     'gate.py',
     'arrays.py',
     'ledger.py',
+    'trajectories.py',
+    'states/spells.py',
+    'states/pace.py',
     'motion.py',
     'rules/rule.py',
     'rules/joint_rules.py',
     'rules/actuator_rules.py',
     'interface_history.py',
     'stalls.py',
-    'rules/acceleration_rule.py',
 )
 
 #: The state machine last: it takes longer.
-_TESTS = ('gate', 'stalls', 'commands', 'acceleration', 'motor_limits', 'promises')
+_TESTS = ('gate', 'stalls', 'knowledge', 'commands', 'motor_limits', 'promises')
 
 #: What becomes of a word; a change that is no Python is left out.
 _CHANGES = {

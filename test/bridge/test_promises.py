@@ -142,8 +142,10 @@ class _Machine:
         age = self.options.state_timeout or math.inf
         self.mechanics = Mechanics(self.facts, self.robot, age, self.options.limits != 'off')
         given = self.facts, self.mechanics, self.options, self.order, COUNTS, is_divided
-        self.model = Promises(*given)
+        self.model = Promises(*given, self.find_turn)
         self.outbox, self.fails, self.beyond = [], False, 0.25
+        # Motors that the messages of their drivers leave out, and those without a position.
+        self.left_out, self.blind = set(), set()
         self.bridge = Bridge(self.robot, self.options, self.send)
         self.now = 1000.0
         timeout = self.model.timeout
@@ -151,7 +153,7 @@ class _Machine:
         self.next_tick = self.now + self.tick_period
         self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
         self.wrapped = [name for name, motor in self.facts.motors.items() if motor.period]
-        self.frame, self.read_at = {}, {}
+        self.frame, self.read_at, self.moved_at = {}, {}, {}
         self.truth = {
             name: dice.uniform(joint.lower, joint.upper) if joint.upper < math.inf else 0.0
             for name, joint in self.facts.joints.items()
@@ -167,13 +169,27 @@ class _Machine:
             raise ConnectionError
         self.outbox.append(outgoing)
 
+    def find_turn(self, name):
+        """
+        Return a number that changes with the turn of an actuator, ``None`` while it is unknown.
+
+        If the turn may be unknown, the bridge knows.
+        """
+        if name not in self.wrapped:
+            return 0.0
+        plan, states = self.bridge.plan.states, self.bridge.states
+        spells = states.compute_known_state(plan, self.now).spells[0]
+        found = float(spells[self.robot.actuator_names.index(name)])
+        is_known = self.mechanics.spell(name, self.now) is not None
+        if self.known[name] is None or not is_known:
+            assert is_known or math.isnan(found), 'a turn without readings'
+            return None if math.isnan(found) else found
+        assert self.known[name] is not math.isnan(found), f'the turn of {name}'
+        return found if self.known[name] else None
+
     def turn(self, name):
-        """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
-        known = self.known[name]
-        if known is None:
-            open_turns = self.bridge.states.mask_open_actuators(self.bridge.plan.states, self.now)
-            known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
-        return known
+        """Tell whether the turn of an actuator is known."""
+        return self.find_turn(name) is not None
 
     def found(self, begin=0, end=None):
         """Return what was sent by the calls since the last action, and forget it."""
@@ -399,7 +415,11 @@ class _Machine:
     # -- drivers ---------------------------------------------------------------------------------
 
     def publish(self, dice, space):
-        own = [name for name in self.facts.motors if self.facts.place(name)[0] == space]
+        own = [
+            name
+            for name in self.facts.motors
+            if self.facts.place(name)[0] == space and name not in self.left_out
+        ]
         if not own:
             return
         values, names = [[], []], []
@@ -412,10 +432,10 @@ class _Machine:
                 if name not in group.actuators:
                     continue
                 total, speed = position[name], velocity[name] if has_velocity else None
-                if dice.random() < 0.01 and name not in self.wrapped:
+                if name in self.blind or (dice.random() < 0.01 and name not in self.wrapped):
                     total = None
                 reading = total
-                if name in self.wrapped:
+                if name in self.wrapped and total is not None:
                     reading, total = self.read(name, total)
                 if total is not None:
                     self.shift[name] = total - reading
@@ -426,8 +446,7 @@ class _Machine:
                 values[1].append(math.nan if speed is None else speed / unit[1])
         message = record(names, values[0], values[1] if has_velocity else ())
         layout = LAYOUTS.find_layout(message.names, message.lengths)
-        if self.mechanics.hear(space, readings, self.now):
-            self.model.returned.add(space)
+        self.mechanics.hear(space, readings, self.now)
         self.bridge.states.merge_message(
             self.bridge.plan.states, f'{space}actuator_states', layout, message, STAMP, self.now
         )
@@ -438,7 +457,9 @@ class _Machine:
         for joint in group.joints:
             it = self.facts.joints[joint]
             if any(name in self.wrapped for name in group.actuators):
-                gap = self.now - self.read_at.get(group.actuators[0], -math.inf)
+                # Also while its motor is left out of the messages.
+                gap = self.now - self.moved_at.get(joint, -math.inf)
+                self.moved_at[joint] = self.now
                 reach = min(it.velocity * max(gap, 0.0), 10.0)
                 if it.velocity == math.inf:
                     reach = 0.5 if gap <= self.options.state_timeout else 10.0
@@ -518,6 +539,32 @@ class _Machine:
                 positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
         self.bridge.states.use_absolute_positions(self.bridge.plan.states, positions, self.now)
+
+    def one_drops_out(self, dice):
+        """Let a driver leave out one motor, or its position, while its joints are commanded."""
+        group = self.whole_group(dice) if dice.random() < 0.7 else dice.choice(self.facts.groups)
+        group = group or dice.choice(self.facts.groups)
+        self.publish_all(dice)
+        row = dice.choice((0, 0, 1, 2))
+        command = {joint: {row: self.draw(dice, joint, row)} for joint in group.joints}
+        self.bend(command)
+        self.send_command(command)
+        out = {dice.choice(group.actuators)}
+        if dice.random() < 0.5:
+            self.left_out = out
+        else:
+            self.blind = out
+        for _ in range(dice.choice([1, 2, 5, 9])):
+            self.pass_time(dice.choice([0.125, 0.25, 0.5]))
+            self.publish_all(dice)
+            if dice.random() < 0.3:
+                one = dice.choice(group.joints)
+                self.send_command({one: {row: self.draw(dice, one, row)}})
+        self.left_out, self.blind = set(), set()
+        if dice.random() < 0.7:
+            self.publish_all(dice)
+        one, row = dice.choice(group.joints), dice.choice((row, row, 0, 1, 2))
+        self.send_command({one: {row: self.draw(dice, one, row)}})
 
     def silence(self, dice):
         self.pass_time(dice.choice([0.25, 0.5, 0.5, 1.25, 2.5]))
@@ -612,7 +659,7 @@ class _Machine:
             self.send_trajectory([(0.5, given)], self.now + 5.0)
         self.now -= dice.choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
-        self.read_at = {}
+        self.read_at, self.moved_at = {}, {}
         self.known |= dict.fromkeys(self.wrapped, False)
         self.tick()
 
@@ -718,6 +765,8 @@ _EVENTS = (
     _Machine.trajectory,
     _Machine.absolute,
     _Machine.silence,
+    _Machine.one_drops_out,
+    _Machine.one_drops_out,
     _Machine.restart,
     _Machine.stall,
     _Machine.one_goes_on,

@@ -180,7 +180,7 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
         later = now + 0.4
         for look in (
             lambda each: each.compute_ages(now),
-            lambda each: each.mask_silent_actuators(later),
+            lambda each: each.spells.numbers,
             lambda each: each.mask_stale_actuators(later),
             lambda each: each.read_values(now).copy(),
             lambda each: [each.find_driver_timeout(name) for name in ('one', 'other')],
@@ -193,7 +193,7 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
 
 @pytest.mark.parametrize('messages', [1, 1000])
 def test_silence_does_not_prolong_the_timeout(messages):
-    """The only message after ten minutes grows old in seconds; a slow driver is still learnt."""
+    """The only message after ten minutes grows old in seconds, and so does a slow driver."""
     plan = NamePlan(('a',))
     states, message = States(plan, BridgeOptions()), record(('a',), [1.0])
     layout = Layout(message.names, message.lengths)
@@ -207,21 +207,9 @@ def test_silence_does_not_prolong_the_timeout(messages):
     assert states.find_driver_timeout('driver') <= 5.0
     assert states.mask_stale_actuators(616.0).all()
     assert np.isnan(states.read_values(616.0)).all()
-    hear(620.0 + 30.0 * np.arange(10.0))
-    assert states.find_driver_timeout('driver') > 30.0
-
-
-def test_drivers_that_return_and_drivers_that_are_silent(feed):
-    """A command learns of both, and of a return once."""
-    robot = maps(('i', 'j'))
-    path = state_path(robot, timeout=0.5)
-    for now, name in ((1.0, 'i'), (1.0, 'j'), (2.0, 'i')):
-        feed(path, record((name,), [1.0]), name, now)
-    known = path.states.compute_known_state(path.plan, 2.0)
-    assert known.silent.tolist() == [False, True]
-    assert known.returned.tolist() == [True, True]
-    known = path.states.compute_known_state(path.plan, 2.0)
-    assert known.returned.tolist() == known.silent.tolist()
+    for gap in (0.99, 4.9, 30.0):
+        hear(620.0 + gap * np.arange(100.0))
+        assert 1.0 <= states.find_driver_timeout('driver') <= 5.0
 
 
 def rod(y, radius, length, angle=0.0, side=1):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from hypothesis import given, strategies as st
 import numpy as np
@@ -141,7 +142,7 @@ def test_counting_while_all_is_well(together):
             bridge.hear(now, m0=m0)
         found = bridge.hear(now, m0=m0, m1=m1) if together else bridge.hear(now, m1=m1)
         assert found == pytest.approx(bridge.robot.actuator_to_joint('position', truth))
-        shift = bridge.states.compute_driver_shift(bridge.plan)
+        shift = bridge.states.turns.compute_driver_shift()
         assert truth - (0.0 if shift is None else shift) == pytest.approx([m0, m1])
 
 
@@ -170,6 +171,18 @@ def test_open_turns_in_words(given, reading, level, words):
     assert bool(bridge.open_turns()) == bool(words)
     if level == ERROR:  # it goes on looking
         assert bridge.hear(m0=0.9) == pytest.approx([0.9])
+
+
+def test_the_remedy_of_an_unknown_turn_is_a_command_for_its_joint_alone():
+    """An elbow whose encoder fits two turns; five other joints keep their offsets."""
+    case = Path(__file__).parents[1] / 'data' / 'cases' / 'two_turns'
+    wrapped = ('wrist_roll=4096', 'elbow_flex=4096')
+    assert f'wrap_period: [{", ".join(wrapped)}]' in (case / 'wide.yaml').read_text()
+    bridge = Encoders(load((case / 'wide.urdf').read_text()), wrap_period=wrapped)
+    bridge.hear(elbow_flex=2500.0)
+    (turn,) = (each for each in bridge.open_turns() if each.joints == ('elbow_flex',))
+    assert len(turn.candidates) == 2
+    assert '"transmission_bridge zero elbow_flex=POSITION"' in str(turn)
 
 
 def test_candidates_are_the_turns_within_the_limits_of_the_urdf():
@@ -313,8 +326,8 @@ def test_a_tuning_of_another_number_does_not_explain_a_wrong_reading():
         (WIDE, 1.0, 1.0, 1.5, 8.0, None),
         ({'upper': 4.0, 'velocity': 3.0}, 1.0, 3.5, 0.2 + TURN, 60.0, 0.2),
         ({'upper': 4.0, 'velocity': 0.1}, 1.0, 3.9, -0.9, 70.0, -0.9),
-        # Without a timeout silence means rest.
-        (WIDE, 0.0, 1.0, 1.5, 1e5, 1.5),
+        # Without a timeout silence means rest, but not while the bridge is not active.
+        (WIDE, 0.0, 1.0, 1.5, 3.0, 1.5),
     ],
 )  # fmt: skip
 def test_a_turn_after_a_gap(given, timeout, settled, reading, gap, expected, active):
@@ -323,7 +336,7 @@ def test_a_turn_after_a_gap(given, timeout, settled, reading, gap, expected, act
     bridge.hear(m0=settled % TURN)
     bridge.settle(settled)
     assert bridge.hear(0.1, m0=settled % TURN) == pytest.approx([settled])
-    if not active and timeout:
+    if not active:
         bridge.states.reset(bridge.plan)
     found = bridge.hear(gap, m0=reading)
     if expected is None:

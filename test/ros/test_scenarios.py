@@ -31,7 +31,7 @@ class Live:
         from std_msgs.msg import Float64MultiArray
 
         self.peer, self._publishers, self._stamp = peer, {}, 0
-        self._repeat = harness.repeat
+        self._repeat, self._is_timed = harness.repeat, 'state_timeout' in options
         self._diagnostics = harness.Diagnostics(peer)
         clock, self._time = peer.node.create_publisher(Clock, '/clock', 10), Clock()
         self._time.clock.sec = 100
@@ -103,6 +103,11 @@ class Live:
         clock.sec, clock.nanosec = clock.sec + nanosec // 10**9, nanosec % 10**9
         if step.sent:
             self._hear(step.sent)
+        elif self._is_timed:  # what comes next must not be received before
+            self.peer.spin_until(
+                lambda: self._diagnostics.stamp and self._diagnostics.stamp.sec == clock.sec,
+                'the time',
+            )
 
     def _tune(self, step):
         values = {f'transmissions.{name}': value for name, value in step.values.items()}

@@ -42,7 +42,7 @@ class Robot:
         request = self._together.Request(parameters=harness.parameter_messages(values))
         return self._peer.call(self._together, 'transmission_bridge/store_numbers', request).result
 
-    def feed(self, position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6), velocity=()):
+    def feed(self, position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6), velocity=(0.0,) * 6):
         """Have a message of all actuators taken, and return the positions of the joints."""
         self._sent += 1
         message = self._reference.Message(
@@ -68,6 +68,22 @@ def test_joints_are_at_zero(active_bridge, reference, robot):
     assert after.pop('finger') == before['finger'] == 0.6
     assert set(after) == set(reference.JOINTS) - {'finger'}
     assert list(after.values()) == pytest.approx([0.0] * 6, abs=1e-12)
+
+
+@pytest.mark.parametrize('speed', [0.0, 0.02])
+def test_a_driver_without_velocities(active_bridge, robot, speed):
+    """Its joints are at rest if their positions show it for 0.3 s, and move otherwise."""
+    active_bridge()
+    begun, words = time.monotonic(), ' is unknown'
+    for _ in range(3):
+        until = time.monotonic() + 0.4
+        while (now := time.monotonic()) < until:
+            robot.feed((speed * (now - begun) * 4.0,) * 6, ())
+            if now - begun < 0.2:
+                assert words in robot.zero().message
+        response = robot.zero()
+        assert response.success is not bool(speed), response.message
+        assert bool(speed) is ('is moving at ' in response.message)
 
 
 def test_an_unknown_turn_is_settled_without_an_offset(peer, active_bridge, robot):

@@ -42,7 +42,9 @@ class Part(No):
 class Promises:
     """The messages that drivers received, and the messages that they have to receive next."""
 
-    def __init__(self, facts, mechanics, options, orders, counts, divides):
+    def __init__(self, facts, mechanics, options, orders, counts, divides, find_turn):
+        # Returns the number of times that the turn of an actuator was found, ``None``: unknown.
+        self.find_turn = find_turn
         self.facts, self.mechanics, self.options = facts, mechanics, options
         self.orders, self.counts, self.unsent = orders, counts, {}
         self.divides = divides
@@ -59,9 +61,10 @@ class Promises:
         self.held = {name: {} for name in self.joints}
         self.efforts = dict.fromkeys(self.motors, 0.0)  # the last that it was sent
         self.since, self.coming, self.arrival = {}, [], {}
-        self.returned, self.kept, self.missing, self.now = set(), set(), {}, -_INF
+        self.kept, self.missing, self.now = set(), {}, -_INF
+        self.bases = {}  # the spells in which each number was sent, by joint or actuator and row
         self.last = {}  # the velocities of the last array to each driver
-        self.on_trajectory = set()  # motors with a trajectory that began since then
+        self.running = []  # until when joints execute a trajectory
         self.astray, self.values, self.changes, self.noted = set(), {}, {}, -_INF
 
     def hold(self, promise, is_kept, what):
@@ -75,27 +78,72 @@ class Promises:
     def look(self, now):
         """Let time pass."""
         self.mechanics.note_time(now)
-        if now < self.now:  # every command has expired, and no position is known
+        if now < self.now:  # every command has expired, and no number exists
             self.coming = [end for end in self.coming if end['has_rates']]
             self.begin(_INF)
             self.since = dict.fromkeys(self.since, -_INF)
-            self.forget(self.motors)
+            self.arrival = {}
         self.begin(now)
-        silent = self.mechanics.silent(now) | self.returned
-        self.forget([name for name in self.motors if self.facts.place(name)[0] in silent])
-        self.returned = set()
+        for name in self.told:
+            spells = self.spells(name, 2)
+            lasts = spells is not None and spells == self.bases.get((name, 'effort'))
+            self.efforts[name] = self.efforts[name] if lasts else 0.0
+
+    # -- memory ends with knowledge --------------------------------------------------------------
+
+    def spells(self, name, row):
+        """Return the spells of the actuators of a joint, or of one actuator; ``None``: a gap."""
+        names = self.group(name).actuators if name in self.joints else (name,)
+        found = [self.mechanics.spell(each, self.now) for each in names]
+        if row == 0:
+            found += [self.find_turn(each) for each in names]
+        return None if None in found else tuple(found)
+
+    def base(self, names):
+        """Return the spells in which numbers are sent now."""
+        return {(name, row): self.spells(name, row) for name in names for row in (0, 1, 2)}
+
+    def exists(self, name, row, value):
+        """
+        Tell whether a number that was sent still exists; a velocity of zero moves nothing.
+
+        The numbers of a trajectory exist when it has ended.
+        """
+        if self.is_under_way(self.group(name)):
+            return False
+        if value is None or (row == 1 and value == 0.0):
+            return value is not None
+        now = self.spells(name, row)
+        return now is not None and now == self.bases.get((name, row))
+
+    def is_under_way(self, group):
+        """Tell whether a group executes a trajectory."""
+        return any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
 
     def begin(self, now):
         """Start trajectories that are due."""
         self.now = now
+        for until, joints in self.running:
+            self.astray -= joints if until <= now else set()
+        self.running = [each for each in self.running if each[0] > now]
         for end in [each for each in self.coming if each['start'] <= now]:
             self.coming.remove(end)
             self.held |= end['held']
             self.told |= end['told']
             self.arrival |= dict.fromkeys(end['told'], end['until'])
-            self.on_trajectory |= {*end['told']}
+            self.forget_running(end['held'])
+            self.running.append((end['until'], {*end['held']}))
+            for name in end['told']:
+                for last in self.last.values():
+                    last.pop(name, None)
+            names = end['held'].keys() | end['told'].keys()
+            self.bases |= {key: base for key, base in end['bases'].items() if key[0] in names}
             self.since = {n: t for n, t in self.since.items() if n not in end['held']}
             self.since |= dict.fromkeys(end['named'], end['until'])
+
+    def forget_running(self, joints):
+        """Leave trajectories that run to the other joints."""
+        self.running = [(until, own - joints.keys()) for until, own in self.running]
 
     def interrupt(self, joints, actuators):
         """Leave trajectories that have not started to the other joints."""
@@ -104,16 +152,6 @@ class Promises:
                 end[key] = {n: values for n, values in end[key].items() if n not in others}
             end['named'] = end['named'] - joints.keys()
         self.coming = [end for end in self.coming if end['held']]
-
-    def forget(self, actuators):
-        """Forget positions: the actuators may have been moved."""
-        for name in actuators:
-            self.arrival.pop(name, None)
-            for told in (self.told, *(end['told'] for end in self.coming)):
-                told.get(name, {}).pop(0, None)
-            for held in (self.held, *(end['held'] for end in self.coming)):
-                for joint in self.group(name).joints:
-                    held.get(joint, {}).pop(0, None)
 
     def tuned(self, units):
         """Let joints hold where their actuators were sent; the same number is another effort."""
@@ -166,7 +204,7 @@ class Promises:
                 stops |= {(name, 1) for name in (values if group.is_few else [joint])}
             if own.get(2, 0) * sense > 0:
                 speed = self.measured(group, 1)[joint]
-                if speed is not None and speed * sense > self.options.zero_max_velocity:
+                if speed is None or speed * sense > self.options.zero_max_velocity:
                     stops.add((joint, 2))
             self.counts['7'] += any(own.get(row, 0) * sense > 0 for row in (1, 2))
         if stops and self.rejects and may_refuse:
@@ -249,8 +287,8 @@ class Promises:
         """Return what a joint that a command leaves out goes on doing (2, 3)."""
         if is_way and row % 2:
             return 0.0
-        is_under_way = any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
-        found = None if is_under_way else self.held[joint].get(row)
+        found = self.held[joint].get(row)
+        found = found if self.exists(joint, row, found) else None
         if found is None and row == 0:
             found = self.measured(group)[joint]
         if found is None:
@@ -292,10 +330,10 @@ class Promises:
         for joint, target in targets.items() if self.options.max_step != 'off' else ():
             group, speed = self.group(joint), self.facts.joints[joint].velocity
             origin = self.held[joint].get(0)
-            is_under_way = any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
             # Joints that fewer motors move are one.
             one = group.joints if group.is_few else (joint,)
-            if origin is None or is_under_way or not self.astray.isdisjoint(one):
+            origin = origin if self.exists(joint, 0, origin) else None
+            if origin is None or not self.astray.isdisjoint(one):
                 is_known = all(turn(name) for name in group.actuators)
                 origin = self.measured(group)[joint] if is_known else None
             time = min(0.1, *(abs(self.now - self.since.get(each, _INF)) for each in one))
@@ -402,11 +440,14 @@ class Promises:
         self.hold('open', refused is None, f'rejected as {refused}: {command}')
         self.compare('exact', found, sent)
         self.jumped.update(self.far)
-        self.astray -= command.keys()
+        self.astray -= joints.keys()
+        self.forget_running(joints)
         self.interrupt(joints, sent)
         self.held |= joints
-        self.told |= sent
-        self.efforts |= {name: values[2] for name, values in sent.items() if 2 in values}
+        # As they were received: rounding decides whether a number is zero.
+        for name, values in sent.items():
+            self.told[name] = {row: found.numbers[name, row] for row in values}
+        self.bases |= self.base(joints) | self.base(sent)
         self.arrival = {name: time for name, time in self.arrival.items() if name not in sent}
         for joint in joints:
             if self.group(joint).is_few:
@@ -440,7 +481,7 @@ class Promises:
         """Yield rows, then the velocities that other modes replaced without an array (4)."""
         yield from sorted(rows)
         for name, value in self.last.get(space, {}).items() if are_ended else ():
-            if value and 1 not in self.told[name] and name not in self.on_trajectory:
+            if value and 1 not in self.told[name]:
                 return (yield 1)
 
     def judge_arrays(self, found, turn, ends=False, replaced=False):
@@ -450,21 +491,18 @@ class Promises:
                 told, lacking = {name: self.told[name].get(row) for name in order}, set()
                 for name in order:
                     bounds, value = self.motors[name][row], told[name]
-                    on_way = self.arrival.get(name, -_INF) > self.now
-                    if ends:
-                        value = self.efforts[name] if row == 2 else (value or 0.0) * (not on_way)
+                    value = value if self.exists(name, row, value) else None
+                    if ends and row == 1:  # as the driver was told
+                        last = self.last.get(space, {}).get(name, 0.0)
+                        value = last if abs((value or 0.0) - last) <= slack(last) else 0.0
+                    elif ends:
+                        value = self.efforts[name]
                     if value and (name, row) not in found.numbers:
                         value *= not self.leads_out(self.group(name), row)
                     told[name] = value
                     if ends:
                         told[name] = clamp(bounds, found.numbers.get((name, row), value))
-                    elif (
-                        value is None
-                        or on_way
-                        or abs(clamp(bounds, value) - value) > slack(value)
-                        or space in self.mechanics.silent(self.now)
-                        or (row == 0 and not turn(name))
-                    ):
+                    elif value is None or abs(clamp(bounds, value) - value) > slack(value):
                         lacking.add(name)
                 array = found.arrays.pop((space, row), None)
                 is_right = (array is None) == bool(lacking)
@@ -476,16 +514,18 @@ class Promises:
                     self.missing.pop((space, row), None)
                 if array is not None:
                     self.last[space] = dict(array) if row == 1 else {}
-                    self.on_trajectory -= {*order}
+                    for name, value in array.items() if row == 2 else ():
+                        self.efforts[name] = value
+                        self.bases[name, 'effort'] = self.spells(name, 2)
                 for name, value in (array or {}).items():
                     self.same('3', name, row, value, told[name])
         self.hold('3', not found.arrays, f'unexpected arrays: {found.arrays}')
 
     def leads_out(self, group, row):
         """Tell whether what a group is still told leads further out beyond a limit (7)."""
-        return self.outward(
-            group, {j: {row: self.held[j].get(row, 0.0)} for j in group.joints}, False
-        )
+        held = {j: self.held[j].get(row) for j in group.joints}
+        held = {j: {row: v if self.exists(j, row, v) else 0.0} for j, v in held.items()}
+        return self.outward(group, held, False)
 
     def judge_ends(self, found, turn, cancelled=(), are_due=True):
         """Check that every velocity (and effort) ends in time, and nothing else does (4)."""
@@ -499,7 +539,12 @@ class Promises:
             over = {*group.joints} if group.is_few else over
             ending = rows & {row for joint in over for row in self.held[joint]}
             own = {
-                joint: {row: 0.0 if joint in over else held.get(row, 0.0) for row in ending}
+                joint: {
+                    row: held[row]
+                    if joint not in over and self.exists(joint, row, held.get(row))
+                    else 0.0
+                    for row in ending
+                }
                 for joint, held in ((joint, self.held[joint]) for joint in group.joints)
             }
             self.outward(group, own, False)
@@ -514,11 +559,15 @@ class Promises:
             self.since = {joint: t for joint, t in self.since.items() if joint not in over}
             for joint in group.joints:
                 self.held[joint] |= own[joint]
+                self.bases |= {(joint, row): self.spells(joint, row) for row in own[joint]}
+            if over >= {*group.joints}:
+                for name in group.actuators:
+                    self.arrival.pop(name, None)
         self.compare('4', found, sent)
         for (name, row), value in found.numbers.items():
             self.told[name].pop(row, None)
             self.told[name] |= {row: value} if value else {}
-            self.efforts |= {name: value} if row == 2 else {}
+            self.bases[name, row] = self.spells(name, row)
         return self.judge_arrays(found, turn, ends=True, replaced=are_due)
 
     def judge_stop(self, found, turn):
@@ -538,6 +587,9 @@ class Promises:
     def judge_trajectory(self, points, start, turn, refused, found):
         """Compare a trajectory that was sent, or why it was rejected, with what must be."""
         try:
+            points = [each for each in points if start + each[0] >= self.now]
+            if not points:
+                raise No('9')
             told = [(time, *self.expect(given, turn, is_way=True)) for time, given in points]
             placed = [each for each in told if 0 in next(iter(each[1].values()))]
             speeds = [self.mechanics.speed(*each) for each in pairwise(placed)]
@@ -561,6 +613,7 @@ class Promises:
                 for row, value in values.items():
                     self.same('exact', name, row, value, expected[name][row])
         end = {'start': start, 'until': start + points[-1][0], 'named': {*points[-1][1]}}
+        end['bases'] = self.base(joints) | self.base(sent)
         end['has_rates'] = 0 not in next(iter(joints.values()))
         for key, last in (('held', joints), ('told', sent)):
             end[key] = {name: self.left(values) for name, values in last.items()}

@@ -14,11 +14,16 @@ from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.readers import drop_due_points
+from transmission_bridge.bridge.rules.rule import list_names
 from transmission_bridge.bridge.rules.tuning_guard import check_tuning
 from transmission_bridge.bridge.states.states import KnownState, States
 from transmission_bridge.messages import JointStateRecord, Layout, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Mask
+
+#: Time over which changes of numbers add up [s].
+_MEMORY = 1.0
 
 
 class Bridge:
@@ -43,6 +48,8 @@ class Bridge:
         stamp_hold: float = 0.0,
     ) -> None:
         self.plan = Plan(robot, options)
+        # Plans before the last changes, and the last time of their use [s].
+        self._former: list[tuple[float, Plan]] = []
         self.states = States(self.plan.states, options, stamp_hold=stamp_hold)
         self.gate = Gate(self.plan, send)
 
@@ -73,10 +80,15 @@ class Bridge:
         if not self.plan.options.tuning_guard:
             return
         ledger, after = self.gate.ledger, Plan(robot, self.plan.options)
+        _, told = next(ledger.list_final_numbers())
         measured = self.states.read_values(now)[0]
-        position = np.where(np.isnan(measured), ledger.actuators[0], measured)
+        position = np.where(np.isnan(measured), told[0], measured)
         live = ledger.mask_commanded_joints(now)
-        check_tuning(self.plan, after, position, live, ledger)
+        # Several small changes in a short time are a large one.
+        former = [each for each in self._former if abs(now - each[0]) <= _MEMORY]
+        self._former = [each for each in former if each[1] is not self.plan] + [(now, self.plan)]
+        for _, before in self._former:
+            check_tuning(before, after, position, live, ledger)
 
     # -- commands: CommandReader documents errors of messages, the rules other rejections --------
 
@@ -115,10 +127,13 @@ class Bridge:
         """
         Map a joint trajectory and send the result; header and times are copied.
 
+        Waypoints that were due before now are left out.
+
         :param start: Start time [s]; ``None``: now.
         :raises MessageError: If it is rejected.
         """
         known, start = self._look(now), now if start is None else start
+        trajectory = drop_due_points(trajectory, start, now)
         motion = self.plan.reader.read_trajectory(trajectory, start, 'joint_trajectory')
         self.gate.send_motion(self.plan, motion, known, trajectory.stamp)
 
@@ -132,9 +147,15 @@ class Bridge:
         self.plan.stream.forget_solutions()
         return ended
 
+    def forget_commands(self, actuators: Mask) -> None:
+        """End what actuators were sent, because their driver has forgotten it."""
+        self.states.spells.restart_spells(actuators)
+
     def list_left_trajectories(self, now: float) -> tuple[str, ...]:
         """Return the actuators with a trajectory of positions, started or not."""
-        return self.gate.list_left_trajectories(self.plan, now)
+        self._look(now)
+        left = self.gate.ledger.trajectories.mask_left_actuators()
+        return list_names(self.plan.robot.actuator_names, left)
 
     def _look(self, now: float) -> KnownState:
         """Return the known state, and let the ledger note the time."""

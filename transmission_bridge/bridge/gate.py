@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transmission_bridge.bridge.arrays import Arrays
+from transmission_bridge.bridge.arrays import Arrays, make_array_message
 from transmission_bridge.bridge.inputs import MOST_UNKNOWN, Stamp
 from transmission_bridge.bridge.interface_history import (
     InterfaceHistory,
     mask_several_interfaces,
 )
 from transmission_bridge.bridge.ledger import Ledger
-from transmission_bridge.bridge.motion import COMMAND, END, Motion, POSITION, VELOCITY
+from transmission_bridge.bridge.motion import COMMAND, END, Motion, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing, Outlets
 from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.readers import SINGLE_TOPICS
@@ -161,7 +161,7 @@ class Gate:
         if due.any():
             for joints in plan.together:
                 due[joints] |= due[joints].any()
-            given = plan.ending_rows & due & ~np.isnan(ledger.joints)
+            given = plan.ending_rows & due & ledger.mask_active_joints()
             motion = self._make_end(plan, np.where(given, 0.0, np.nan), due)
             for rule in plan.find_rules(motion.pattern):
                 rule.apply(motion, known, ledger)
@@ -181,22 +181,12 @@ class Gate:
         """
         names: tuple[str, ...] = ()
         if plan.options.on_stop == 'zero_rates':
-            active = ~np.isnan(self.ledger.actuators)
-            for end in self.ledger.upcoming:
-                active |= ~np.isnan(end.actuator_command) & end.actuators
             motion = self._make_end(plan, plan.nothing)
-            motion.sent[plan.ending_rows & active] = 0.0
+            motion.sent[plan.ending_rows & self.ledger.mask_last_numbers()] = 0.0
             names = self._send_end(plan, motion, known, stamp)
             self._end_replaced_velocities(plan, known, stamp)
         self.reset()
         return names
-
-    def list_left_trajectories(self, plan: Plan, now: float) -> tuple[str, ...]:
-        """Return the actuators with a trajectory of positions, started or not."""
-        left = self.ledger.mask_moving_actuators(now) & ~np.isnan(self.ledger.actuators[POSITION])
-        for end in self.ledger.upcoming:
-            left |= ~np.isnan(end.actuator_command[POSITION]) & end.actuators
-        return list_names(plan.robot.actuator_names, left)
 
     def _make_end(self, plan: Plan, values: Array, due: Mask | None = None) -> Motion:
         pattern = plan.find_pattern(END, np.isfinite(values).tobytes())
@@ -212,7 +202,7 @@ class Gate:
 
     def _end_replaced_velocities(self, plan: Plan, known: KnownState, stamp: Stamp) -> None:
         """End velocities of the last array to a driver that other modes replaced without one."""
-        replaced = self.arrays.list_replaced(plan, self.ledger)
+        replaced = self.ledger.list_replaced_velocities() if plan.orders else []
         if replaced:
             motion = self._make_end(plan, plan.nothing)
             motion.sent[VELOCITY, replaced] = 0.0
@@ -230,8 +220,9 @@ class Gate:
         outgoing = [outlet.make_message(motion, known.shift, stamp) for outlet in outlets]
         if plan.orders and motion.trajectory is None:
             arrays = self.arrays.make_arrays(plan, motion, self.ledger, known)
-            self._send([*outgoing, *arrays])
-            self.ledger.record_efforts(motion)
-            self.arrays.record_sent(plan, self.ledger, arrays)
+            messages = (make_array_message(plan, array, known.shift) for array in arrays)
+            self._send([*outgoing, *messages])
+            for row, namespace, numbers in arrays:
+                self.ledger.record_array(row, plan.orders[namespace], numbers)
         else:
             self._send(outgoing)

@@ -1,20 +1,28 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The record of every joint's command and every actuator's message, and of their ends."""
+"""
+The record of every joint's command and every actuator's message, and of their ends.
+
+Memory ends with knowledge: a number that was sent exists while the spell in which it was sent
+lasts (:class:`~.states.spells.Spells`). A number that does not exist is not repeated, held or
+counted from, in any row and message. That its end is due outlives the number.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from transmission_bridge.bridge.inputs import CommandCounts
-from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
+from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import COMMAND_TIMEOUT
 from transmission_bridge.bridge.robot_plan import RobotPlan
 from transmission_bridge.bridge.states.states import KnownState
+from transmission_bridge.bridge.trajectories import Trajectories, TrajectoryEnd
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import MapReport
 from transmission_bridge.types import Array, Index, Mask
@@ -22,29 +30,8 @@ from transmission_bridge.types import Array, Index, Mask
 #: Times of an absent command and of one that expires at once.
 _NONE, _NOW = np.inf, -np.inf
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrajectoryEnd:
-    """
-    The commands that are active after a trajectory.
-
-    :param named: Mask of the joints that it names, shape ``(n_joints,)``.
-    :param joints: Mask of these and the coupled joints that hold; it ends their commands.
-    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
-    :param joint_command: Rows position, velocity, effort after the last waypoint, shape ``(3,
-        n_joints)``; NaN: none. If it ends with positions, the other rows are NaN.
-    :param actuator_command: Rows of the actuators, shape ``(3, n_actuators)``.
-    :param start: Start time [s]; former commands hold until then.
-    :param until: End time [s].
-    """
-
-    named: Mask
-    joints: Mask
-    actuators: Mask
-    joint_command: Array
-    actuator_command: Array
-    start: float
-    until: float
+#: Mask of the rows position and effort.
+_NOT_VELOCITY = np.array([[True], [False], [True]])
 
 
 class Ledger:
@@ -52,17 +39,11 @@ class Ledger:
     The last commands, their routes and expiry times, and the numbers that are still active.
 
     A new command replaces all modes of its joints. An entry is closed by :meth:`close_entries`
-    after its end was sent, or by :meth:`reset`.
+    after its end was sent, or by :meth:`reset`. The numbers of a trajectory do not exist before it
+    has ended.
 
     :param plan: Names, members and timeouts, which tuning does not change.
-    :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none. An expired
-        velocity is zero. For a joint that executes a trajectory, the command at its end.
-    :ivar actuators: Active numbers, shape ``(3, n_actuators)``, NaN: none.
-    :ivar last_effort: Last effort sent to each actuator, zero if it has ended; for plain arrays.
-    :ivar upcoming: Trajectories that were sent and have not started.
-    :ivar on_trajectory: Mask of the actuators with a trajectory that started after the last plain
-        array to their driver.
-    :ivar has_trajectories: Whether a trajectory was sent.
+    :ivar trajectories: Trajectories that were sent and have not ended.
     :ivar has_astray: Whether the next step of a joint starts as measured after a rejection.
     :ivar counts: Counts of the commands of each route.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
@@ -81,16 +62,21 @@ class Ledger:
     def reset(self) -> None:
         """Forget every command; the counts stay."""
         n_joints, n_actuators = self._reached.shape
-        self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
-        self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
-        self.last_effort: Array = np.zeros(n_actuators)
-        self.upcoming: list[TrajectoryEnd] = []
+        # Numbers that were told, rows position, velocity, effort, NaN: none; and which are lost.
+        self._joints: Array = np.full((len(FIELDS), n_joints), np.nan)
+        self._actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
+        self._lost_joints: Mask = np.zeros(self._joints.shape, dtype=bool)
+        self._lost: Mask = np.zeros(self._actuators.shape, dtype=bool)
+        self._has_lost = False
+        self.trajectories = Trajectories(self._reached)
         self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
         self.has_astray = False
+        # Numbers of each actuator in the last plain arrays to its driver, zero: none.
+        self._array: Array = np.zeros((len(FIELDS), n_actuators))
+        # The present spells, and the mask of the numbers that are unknown now, if any.
+        self._spells: Array = np.full((len(FIELDS), n_actuators), np.nan)
+        self._unknown: Mask | None = None
         self._renewed: Array = np.full(n_joints, _NONE)
-        self._arrival: Array = np.full(n_actuators, -np.inf)
-        self.on_trajectory: Mask = np.zeros(n_actuators, dtype=bool)
-        self.has_trajectories = False
         self._keeps_effort: Mask = np.zeros(n_joints, dtype=bool)
         self._latest = -np.inf
         self._routes = [''] * n_joints
@@ -99,29 +85,55 @@ class Ledger:
 
     # -- what is active --------------------------------------------------------------------------
 
-    def mask_moving_actuators(self, now: float) -> Mask:
-        """Return the mask of the actuators that execute a trajectory at a time [s]."""
-        return self._arrival > now
+    @property
+    def joints(self) -> Array:
+        """Numbers of the joints that exist, rows position, velocity, effort, ``(3, n_joints)``."""
+        return (
+            np.where(self._lost_joints, np.nan, self._joints) if self._has_lost else self._joints
+        )
 
-    def read_held_commands(self, now: float) -> Array:
-        """
-        Return the joint commands, NaN for joints that execute a trajectory.
+    @property
+    def actuators(self) -> Array:
+        """The same of the actuators, shape ``(3, n_actuators)``."""
+        return np.where(self._lost, np.nan, self._actuators) if self._has_lost else self._actuators
 
-        Only the driver knows the target of such a joint. The result must not be changed.
-        """
-        if not self.has_trajectories:
-            return self.joints
-        moving = self._reached[:, self.mask_moving_actuators(now)].any(axis=1)
-        return np.where(moving, np.nan, self.joints)
+    @property
+    def array_numbers(self) -> Array:
+        """Numbers in the last plain arrays, zero: none or unknown, shape ``(3, n_actuators)``."""
+        return self._array
+
+    def mask_active_joints(self) -> Mask:
+        """Return the mask of the numbers of joints that may have to end, ``(3, n_joints)``."""
+        return ~np.isnan(self._joints)
+
+    def mask_active_actuators(self) -> Mask:
+        """Return the same of actuators, without trajectories that have not started."""
+        return ~np.isnan(self._actuators)
+
+    def mask_last_numbers(self) -> Mask:
+        """Return the same of actuators, with all trajectories."""
+        active = self.mask_active_actuators()
+        for end in self.trajectories.ends:
+            active |= ~np.isnan(end.actuator_command) & end.actuators
+        return active
+
+    def list_final_numbers(self) -> Iterator[tuple[Array, Array]]:
+        """Yield numbers of joints and actuators: those told, and those after each trajectory."""
+        yield self._joints.copy(), self._actuators.copy()
+        for end in self.trajectories.ends:
+            yield (
+                np.where(end.joints, end.joint_command, self._joints),
+                np.where(end.actuators, end.actuator_command, self._actuators),
+            )
 
     def compute_step_origins(self, known: KnownState) -> Array:
         """
-        Return the position of each joint before its next position command.
+        Return the position of each joint from which its next step counts.
 
-        It is the last commanded position. Without one, after a rejection, and during a trajectory
-        it is the measured position.
+        It is the last commanded position that exists. Without one, after a rejection, and during a
+        trajectory it is the measured position.
         """
-        held = self.read_held_commands(known.now)[POSITION]
+        held = self.joints[POSITION]
         return np.where(np.isnan(held) | self._is_astray, known.position, held)
 
     def compute_command_ages(self, now: float) -> Array:
@@ -145,8 +157,8 @@ class Ledger:
     def mask_position_joints(self) -> Mask:
         """Return the joints that hold a position command or have a trajectory."""
         held: Mask = ~np.isnan(self.joints[POSITION])
-        for end in self.upcoming:
-            held |= end.joints
+        for end in self.trajectories.ends:
+            held |= end.joints & ~(end.is_running & np.isnan(end.joint_command[POSITION]))
         return held
 
     def mask_commanded_joints(self, now: float) -> Mask:
@@ -154,12 +166,12 @@ class Ledger:
         Return the mask of the joints that are commanded at a time [s].
 
         Their command is not older than their timeout (0.5 s if they have none), or they have an
-        active velocity or a trajectory.
+        active velocity, keep an effort, or have a trajectory.
         """
         periods = np.where(np.isinf(self._timeouts), COMMAND_TIMEOUT, self._timeouts)
         commanded: Mask = (self._renewed != _NONE) & (now - self._renewed <= periods)
-        commanded |= np.nan_to_num(self.joints[VELOCITY]) != 0.0
-        for end in self.upcoming:
+        commanded |= (np.nan_to_num(self._joints[VELOCITY]) != 0.0) | self._keeps_effort
+        for end in self.trajectories.ends:
             commanded |= end.joints
         return commanded
 
@@ -173,94 +185,108 @@ class Ledger:
         """Joints without a timeout: their velocities never expire."""
         return tuple(self._names[joint] for joint in np.flatnonzero(np.isinf(self._timeouts)))
 
-    # -- new commands ----------------------------------------------------------------------------
+    # -- time and knowledge ----------------------------------------------------------------------
 
     def update_clock(self, known: KnownState) -> None:
         """
         Let time pass; call it first for each message.
 
-        Every command ends if time went backwards, and trajectories that are due start. Positions
-        are forgotten if their driver was silent.
+        Every command ends if time went backwards; trajectories start and end. Numbers of spells
+        that have ended do not exist any more.
         """
         if known.now < self._latest:
             # Drivers may still start trajectories of rates: they have to end.
-            for end in self.upcoming:
-                if not np.isnan(end.joint_command[VELOCITY]).all():
-                    self._start_trajectory(end)
-            self.upcoming = []
+            for end in self.trajectories.take_waiting_rates():
+                self._start_trajectory(end)
             self._renewed[np.isfinite(self._renewed)] = _NOW
-            self._forget_positions(slice(None), slice(None))
         self._latest = known.now
-        if self.upcoming:
-            self._start_trajectories(known.now)
-        if known.returned is not None:
-            joints = self._reached[:, known.returned].any(axis=1)
-            self._forget_positions(joints, known.returned)
+        if known.spells is not self._spells:
+            is_over = known.spells != self._spells  # also NaN, which is no spell
+            unknown = np.isnan(known.spells)
+            self._spells, self._unknown = known.spells, unknown if unknown.any() else None
+            self._lose_numbers(is_over)
+        if self.trajectories.ends:
+            self._advance_trajectories(known.now)
+
+    def _lose_numbers(self, is_over: Mask) -> None:
+        """Let numbers of actuators, and of the joints that they reach, not exist any more."""
+        joints = (is_over[:, np.newaxis] & self._reached).any(axis=2)
+        # A velocity of zero moves nothing and always exists.
+        joints &= _NOT_VELOCITY | (self._joints != 0.0)
+        self._mark_lost(joints, is_over & (_NOT_VELOCITY | (self._actuators != 0.0)))
+        self._array[EFFORT, is_over[EFFORT]] = 0.0
+
+    def _mark_lost(self, joints: Mask, actuators: Mask) -> None:
+        self._lost_joints |= joints & ~np.isnan(self._joints)
+        self._lost |= actuators & ~np.isnan(self._actuators)
+        self._has_lost = bool(self._lost_joints.any() or self._lost.any())
+
+    def _write_numbers(self, numbers: Array, sent: Array, joints: Mask, actuators: Mask) -> None:
+        """Write numbers that are told; they exist, and steps count from them."""
+        np.copyto(self._joints, numbers, where=joints)
+        np.copyto(self._actuators, sent, where=actuators)
+        if self._has_lost:
+            np.copyto(self._lost_joints, False, where=joints)
+            np.copyto(self._lost, False, where=actuators)
+            self._mark_lost(self._lost_joints, self._lost)
+
+    def _advance_trajectories(self, now: float) -> None:
+        for end in self.trajectories.take_due(now):
+            if not end.is_running:
+                self._start_trajectory(end)
+                self.trajectories.add_trajectory(replace(end, is_running=True))
+                continue
+            self._write_end(end)
+            self._lose_numbers((end.spells != self._spells) & end.actuators)
+
+    def _start_trajectory(self, end: TrajectoryEnd) -> None:
+        """Record that a driver has numbers of which only the last ones are known."""
+        self._write_end(end)
+        self._mark_lost(end.joints, end.actuators)
+        self._array[VELOCITY, end.actuators] = 0.0
+        self._renewed[end.joints] = _NONE
+        self._renewed[end.named] = end.until
+
+    def _write_end(self, end: TrajectoryEnd) -> None:
+        numbers = end.joint_command, end.actuator_command
+        self._write_numbers(*numbers, end.joints, end.actuators)
+        self._is_astray &= ~end.joints
+
+    # -- new commands ----------------------------------------------------------------------------
 
     def record_command(self, motion: Motion, now: float) -> None:
         """Record a command that is about to be sent; it cancels trajectories of its joints."""
         pattern = motion.pattern
-        if self.has_trajectories:
-            self._arrival[pattern.actuators] = -np.inf
-            self._cancel_upcoming(pattern.joints)
-        np.copyto(self.joints, motion.values, where=pattern.joints)
-        np.copyto(self.actuators, motion.sent, where=pattern.actuators)
+        if self.trajectories.ends:
+            self.trajectories.cancel_joints(pattern.joints)
+        self._write_numbers(motion.values, motion.sent, pattern.joints, pattern.actuators)
+        if self.has_astray:
+            self._is_astray[pattern.joints] = False
+            self.has_astray = bool(self._is_astray.any())
+        if self._unknown is not None:
+            self._lose_numbers(self._unknown & pattern.actuators)
         self._renewed[pattern.given] = now
         # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
         self._keeps_effort[pattern.given] = False
-        if self.has_astray:
-            self._is_astray[pattern.moved] = False
-            self.has_astray = bool(self._is_astray.any())
         # A controller's stream repeats the same pattern.
         if pattern.given is not self._last_joints or motion.route != self._last_route:
             self._record_route(pattern.given, motion.route)
 
     def record_trajectory(self, motion: Motion, now: float) -> None:
         """Record a trajectory that is about to be sent; it replaces commands when it starts."""
-        assert motion.trajectory is not None
-        pattern, (record, given, start) = motion.pattern, motion.trajectory
-        joint_command = _compute_final_command(motion.values, given)
-        actuator_command = _compute_final_command(motion.sent, given)
-        masks, until = (pattern.named, pattern.joints, pattern.actuators), start + record.duration
-        end = TrajectoryEnd(*masks, joint_command, actuator_command, start, until)
-        self.has_trajectories = True
-        self._cancel_upcoming(end.joints)
-        self.upcoming.append(end)
+        end = TrajectoryEnd.of_motion(motion, self._spells)
+        self.trajectories.add_trajectory(end)
         self._is_astray &= ~end.named
         self._keeps_effort &= ~end.named
-        self._record_route(pattern.given, motion.route)
-        self._start_trajectories(now)
+        self._record_route(motion.pattern.given, motion.route)
+        self._advance_trajectories(now)
 
-    def record_efforts(self, motion: Motion) -> None:
-        """Record the efforts of a command or an end after they were sent."""
-        efforts = motion.sent[EFFORT]
-        np.copyto(self.last_effort, efforts, where=~np.isnan(efforts))
-
-    def _start_trajectories(self, now: float) -> None:
-        for end in [each for each in self.upcoming if each.start <= now]:
-            self.upcoming.remove(end)
-            self._start_trajectory(end)
-
-    def _start_trajectory(self, end: TrajectoryEnd) -> None:
-        np.copyto(self.joints, end.joint_command, where=end.joints)
-        np.copyto(self.actuators, end.actuator_command, where=end.actuators)
-        self._arrival[end.actuators] = end.until
-        self.on_trajectory |= end.actuators
-        self._renewed[end.joints] = _NONE
-        self._renewed[end.named] = end.until
-
-    def _cancel_upcoming(self, joints: Mask) -> None:
-        """Remove joints from the trajectories that have not started."""
-        upcoming = []
-        for end in self.upcoming:
-            kept = end.joints & ~joints
-            actuators = end.actuators & self._reached[kept].any(axis=0)
-            if kept.any():
-                named = end.named & kept
-                upcoming.append(replace(end, named=named, joints=kept, actuators=actuators))
-        self.upcoming = upcoming
+    def record_array(self, row: int, places: list[int], numbers: Array) -> None:
+        """Record the numbers of a plain array in SI after it was sent."""
+        self._array[VELOCITY, places] = 0.0
+        self._array[row, places] = numbers
 
     def _record_route(self, joints: Index, route: str) -> None:
         self._last_joints, self._last_route = joints, route
@@ -276,10 +302,21 @@ class Ledger:
         due: Mask = (now - self._renewed > self._timeouts) | (self._renewed == _NOW)
         return due
 
+    def list_replaced_velocities(self) -> list[int]:
+        """
+        Return actuators with a velocity in the last array that other modes replaced.
+
+        A driver that receives only arrays would keep them. A trajectory that started since then
+        reached the driver, which holds its end.
+        """
+        kept = (self._array[VELOCITY] != 0.0) & np.isnan(self._actuators[VELOCITY])
+        found: list[int] = np.flatnonzero(kept).tolist()
+        return found
+
     def expire_rates(self, joints: Mask) -> None:
         """Let active velocities and efforts of joints expire at once."""
         active = joints & (self._renewed != _NONE)
-        self._renewed[active & ~np.isnan(self.joints[VELOCITY:]).all(axis=0)] = _NOW
+        self._renewed[active & self.mask_active_joints()[VELOCITY:].any(axis=0)] = _NOW
 
     def close_entries(self, motion: Motion) -> None:
         """
@@ -287,43 +324,24 @@ class Ledger:
 
         Zeros of actuators close their numbers; others are those of partners.
         """
-        ending, sent = motion.values, motion.sent
-        np.copyto(self.joints, ending, where=~np.isnan(ending))
-        np.copyto(self.actuators, np.where(sent == 0.0, np.nan, sent), where=~np.isnan(sent))
-        assert motion.due is not None
-        self._keeps_effort |= (
-            motion.due & ~np.isnan(self.joints[EFFORT]) & np.isnan(ending[EFFORT])
-        )
-        self._renewed[motion.due] = _NONE
-
-    def _forget_positions(self, joints: Mask | slice, actuators: Mask | slice) -> None:
-        """Forget positions and trajectories, for example after a driver was silent."""
-        self.joints[POSITION, joints] = np.nan
-        self.actuators[POSITION, actuators] = np.nan
-        self._arrival[actuators] = -np.inf
-        for end in self.upcoming:
-            end.joint_command[POSITION, joints] = np.nan
-            end.actuator_command[POSITION, actuators] = np.nan
+        ending, sent, due = motion.values, motion.sent, motion.due
+        assert due is not None
+        had_effort, is_sent = self.mask_active_joints()[EFFORT], ~np.isnan(sent)
+        left = np.where(sent == 0.0, np.nan, sent)
+        self._write_numbers(ending, left, ~np.isnan(ending), is_sent)
+        self.trajectories.cancel_joints(due, is_running=True)
+        if self._unknown is not None:
+            self._lose_numbers(self._unknown & is_sent)
+        self._keeps_effort |= due & had_effort & np.isnan(ending[EFFORT])
+        self._renewed[due] = _NONE
 
     def replace_plan(self, before: RobotPlan, after: RobotPlan) -> None:
         """Keep the numbers that the drivers were sent, and hold joints at these positions."""
-        places = [(self.joints, self.actuators)]
-        places += [(end.joint_command, end.actuator_command) for end in self.upcoming]
+        places = [(self._joints, self._actuators)]
+        places += [(end.joint_command, end.actuator_command) for end in self.trajectories.ends]
         for command, sent in places:
             sent[:] = after.units.in_si(before.units.of_drivers(sent))
             found = after.robot.actuator_to_joint('position', sent[POSITION])
             is_held = np.isfinite(command[POSITION]) & np.isfinite(found)
             np.copyto(command[POSITION], found, where=is_held)
-        efforts = before.units.of_drivers(self.last_effort, EFFORT)
-        self.last_effort = after.units.in_si(efforts, EFFORT)
-
-
-def _compute_final_command(values: Array, given: Mask) -> Array:
-    """Return the command after a trajectory: its last positions, or rates without positions."""
-    last = values[: len(FIELDS), -1].copy()
-    if given[POSITION, -1]:
-        last[VELOCITY:] = np.nan
-    elif not given[VELOCITY, -1]:
-        # Accelerations alone lead to an unknown velocity that has to end.
-        last[VELOCITY] = np.where(np.isnan(values[ACCELERATION, -1]), np.nan, 0.0)
-    return last
+        self._array = after.units.in_si(before.units.of_drivers(self._array))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -378,3 +378,20 @@ def _check_times(record: TrajectoryRecord) -> None:
     for number, (before, after) in enumerate(pairwise(times), start=1):
         if after <= before:
             raise MessageError('times', f'waypoint {number} is not later than the one before it')
+
+
+def drop_due_points(record: TrajectoryRecord, start: float, now: float) -> TrajectoryRecord:
+    """
+    Return a trajectory without the waypoints that were due before now.
+
+    Its driver moves from where it is to the first waypoint that remains.
+
+    :param start: Start time [s].
+    :raises MessageError: If no waypoint remains (``too_old``).
+    """
+    times = [start + seconds + 1e-9 * ns for seconds, ns in (each.time for each in record.points)]
+    count = sum(time < now for time in times)
+    if count and count == len(times):
+        late = f'its last waypoint was due {now - max(times):.3f} s ago'
+        raise MessageError('too_old', f'a trajectory in the past: {late}')
+    return replace(record, points=record.points[count:]) if count else record

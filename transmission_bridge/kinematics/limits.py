@@ -18,7 +18,7 @@ from itertools import combinations
 
 import numpy as np
 
-from transmission_bridge.description import effective_limits, EffectiveLimits, RobotDescription
+from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.transmissions import Binding
@@ -91,11 +91,10 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     """
     bounds: list[tuple[float, float]] = []
     magnitudes: list[tuple[float, float, float]] = []
-    for joint in joints:
-        limits = effective_limits(robot, joint.name) if joint.is_scalar else EffectiveLimits()
-        acceleration = min(limits.acceleration, limits.deceleration)
-        bounds += [(limits.lower, limits.upper)] * joint.n_positions
-        magnitudes += [(limits.velocity, acceleration, limits.effort)] * joint.n_dofs
+    limits = compute_limits(robot, [each.name if each.is_scalar else '' for each in joints])
+    for joint, (lower, upper) in zip(joints, limits.transpose(2, 0, 1).tolist(), strict=True):
+        bounds += [(lower[0], upper[0])] * joint.n_positions
+        magnitudes += [(upper[1], min(upper[3], -lower[3]), upper[2])] * joint.n_dofs
     return DeviceLimits(*np.reshape(bounds, (-1, 2)).T, *np.reshape(magnitudes, (-1, 3)).T)
 
 

@@ -210,12 +210,10 @@ def subscribe_trajectories(
         trajectory = trajectory_from_message(message)
         delay = 0.0
         if trajectory.stamp != (0, 0):
-            # A trajectory that started in the past ends earlier than assumed here. Until then its
-            # joints are held at their measured positions, to which it has moved them.
             seconds, nanoseconds = (
                 a - b for a, b in zip(trajectory.stamp, ros_time(), strict=True)
             )
-            delay = max(0.0, seconds + nanoseconds * 1e-9)
+            delay = seconds + nanoseconds * 1e-9
         bridge.send_joint_trajectory(trajectory, now, now + delay)
 
     inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)

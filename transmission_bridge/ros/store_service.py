@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 import math
 from typing import Any, TypeAlias
 
+import numpy as np
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
@@ -164,4 +165,6 @@ def _read_fresh_values(session: BridgeSession, now: float) -> Array:
     states = session.states
     values: Array = states.read_values(now).copy()
     values[0, states.compute_ages(now)[0] > MAX_AGE] = math.nan
+    # A driver may send no velocities.
+    np.copyto(values[1], states.estimate_speeds(now), where=np.isnan(values[1]))
     return values

@@ -59,6 +59,9 @@ class Mechanics:
     def forget(self):
         """Forget all readings."""
         self.readings, self.heard, self.now = {}, {}, -math.inf
+        # Of each actuator: the first time without a position, and how often it became known.
+        self.blank, self.count, self.era = {}, {}, getattr(self, 'era', 0) + 1
+        self.lost = set()
 
     def note_time(self, now):
         """Forget all readings if time went backwards; return whether it did."""
@@ -69,17 +72,27 @@ class Mechanics:
         return went_back
 
     def hear(self, space, readings, now):
-        """Take a message: (total position, velocity) by actuator; return whether it was silent."""
+        """Take a message: (total position, velocity) by actuator."""
         self.note_time(now)
-        was_silent = now - self.heard.get(space, now) > self._age
         self.heard[space] = now
         for name, values in readings.items():
+            was_known = self.spell(name, now) is not None
             self.readings[name] = (*values, now)
-        return was_silent
+            if values[0] is None:
+                self.blank.setdefault(name, now)
+                self.lost |= set() if was_known else {name}
+            else:
+                self.blank.pop(name, None)
+                self.lost.discard(name)
+                if not was_known or name not in self.count:
+                    self.count[name] = self.count.get(name, 0) + 1
 
-    def silent(self, now):
-        """Return the namespaces of silent drivers."""
-        return {space for space, time in self.heard.items() if now - time > self._age}
+    def spell(self, name, now):
+        """Return in which time without a gap an actuator is known, ``None``: it is not known."""
+        is_old = name in self.readings and now - self.readings[name][2] > self._age
+        if is_old or name in self.lost or now - self.blank.get(name, now) > min(self._age, 1.0):
+            return None
+        return self.era, self.count.get(name, 0)
 
     def fresh(self, name, now, row=0):
         """Return the position (or velocity) of an actuator, ``None`` if unknown or too old."""

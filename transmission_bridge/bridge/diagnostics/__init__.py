@@ -5,34 +5,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from transmission_bridge.lazy import import_lazily
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.diagnostics.inspection import (
-        BridgeWatch as BridgeWatch,
-        Look as Look,
-        Peers as Peers,
-    )
-    from transmission_bridge.bridge.diagnostics.status import (
-        ERROR as ERROR,
-        Fact as Fact,
-        make_status as make_status,
-        OK as OK,
-        Recent as Recent,
-        Status as Status,
-        TOOLS as TOOLS,
-        TroubleLog as TroubleLog,
-        UNITS_OF as UNITS_OF,
-        UNKNOWN as UNKNOWN,
-        WARN as WARN,
-    )
+from transmission_bridge.bridge.diagnostics.inspection import (
+    BridgeWatch as BridgeWatch,
+    Look as Look,
+    Peers as Peers,
+)
+from transmission_bridge.bridge.diagnostics.status import (
+    ERROR as ERROR,
+    Fact as Fact,
+    make_status as make_status,
+    OK as OK,
+    Recent as Recent,
+    Status as Status,
+    TOOLS as TOOLS,
+    TroubleLog as TroubleLog,
+    UNITS_OF as UNITS_OF,
+    UNKNOWN as UNKNOWN,
+    WARN as WARN,
+)
 
 _KEYS = ['TOOLS', 'UNITS_OF', 'UNKNOWN']
 _STATUS = ['ERROR', 'Fact', 'OK', 'Recent', 'Status', 'TroubleLog', 'WARN', 'make_status']
-
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {'inspection': ['BridgeWatch', 'Look', 'Peers'], 'status': [*_KEYS, *_STATUS]},
-)

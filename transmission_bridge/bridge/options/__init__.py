@@ -5,62 +5,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from transmission_bridge.lazy import import_lazily
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.options.options import (
-        AUTO as AUTO,
-        BridgeOptions as BridgeOptions,
-        COMMAND_TIMEOUT as COMMAND_TIMEOUT,
-        describe_option as describe_option,
-        find_option_range as find_option_range,
-        format_yaml_number as format_yaml_number,
-        list_choices as list_choices,
-        list_parameter_names as list_parameter_names,
-        PREFIX as PREFIX,
-        Range as Range,
-        split_pairs as split_pairs,
-        strip_prefixes as strip_prefixes,
-        warn_of_lost_names as warn_of_lost_names,
-    )
-    from transmission_bridge.bridge.options.parameter_file import (
-        describe_leaf as describe_leaf,
-        PARAMETERS as PARAMETERS,
-        read_number as read_number,
-        read_parameters as read_parameters,
-        warn_of_unused_parameter_files as warn_of_unused_parameter_files,
-    )
-    from transmission_bridge.bridge.options.tuned_file import (
-        TunedFile as TunedFile,
-    )
-
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'options': [
-            'AUTO',
-            'BridgeOptions',
-            'COMMAND_TIMEOUT',
-            'PREFIX',
-            'Range',
-            'describe_option',
-            'find_option_range',
-            'format_yaml_number',
-            'list_choices',
-            'list_parameter_names',
-            'split_pairs',
-            'strip_prefixes',
-            'warn_of_lost_names',
-        ],
-        'parameter_file': [
-            'PARAMETERS',
-            'describe_leaf',
-            'read_number',
-            'read_parameters',
-            'warn_of_unused_parameter_files',
-        ],
-        'tuned_file': ['TunedFile'],
-    },
+from transmission_bridge.bridge.options.options import (
+    AUTO as AUTO,
+    BridgeOptions as BridgeOptions,
+    COMMAND_TIMEOUT as COMMAND_TIMEOUT,
+    describe_option as describe_option,
+    find_option_range as find_option_range,
+    format_yaml_number as format_yaml_number,
+    HOSTED as HOSTED,
+    list_choices as list_choices,
+    list_parameter_names as list_parameter_names,
+    PREFIX as PREFIX,
+    Range as Range,
+    split_pairs as split_pairs,
+    strip_prefixes as strip_prefixes,
+    warn_of_lost_names as warn_of_lost_names,
 )
+from transmission_bridge.bridge.options.parameter_file import (
+    describe_damaged_files as describe_damaged_files,
+    describe_leaf as describe_leaf,
+    PARAMETERS as PARAMETERS,
+    read_number as read_number,
+    read_parameters as read_parameters,
+    warn_of_unused_parameter_files as warn_of_unused_parameter_files,
+)
+from transmission_bridge.bridge.options.tuned_file import TunedFile as TunedFile

@@ -11,6 +11,7 @@ import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, Pattern, POSITION, VELOCITY
+from transmission_bridge.bridge.options.options import split_pairs
 from transmission_bridge.bridge.robot_plan import RobotPlan
 from transmission_bridge.bridge.rules.joint_rules import list_owned_actuators
 from transmission_bridge.bridge.rules.rule import (
@@ -36,14 +37,17 @@ class TurnRule(Rule):
             yield cls(plan)
 
     def __init__(self, plan: RobotPlan) -> None:
-        self._robot = plan.robot
+        wrapped = split_pairs('wrap_period', plan.options.wrap_period)
+        self._robot, names = plan.robot, plan.robot.actuator_names
+        self._wraps: Mask = np.isin(names, list(wrapped))
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject positions."""
-        if known.open_turns is None:
+        is_open = self._wraps & np.isnan(known.spells[POSITION])
+        if 1 not in is_open.tobytes():
             return None
-        positions = motion.sent[POSITION].reshape(-1, len(known.open_turns))
-        places = np.flatnonzero(np.isfinite(positions).any(axis=0) & known.open_turns)
+        positions = motion.sent[POSITION].reshape(-1, len(is_open))
+        places = np.flatnonzero(np.isfinite(positions).any(axis=0) & is_open)
         if not len(places):
             return None
         names = [self._robot.actuator_names[place] for place in places]

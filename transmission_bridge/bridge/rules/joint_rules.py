@@ -134,7 +134,7 @@ class Partners(Rule):
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Fill in the missing joints."""
-        held = ledger.read_held_commands(known.now)[:, self._missing]
+        held = ledger.joints[:, self._missing]
         for row in self._rows:
             values = motion.values[row]
             filler = np.zeros(len(self._missing)) if row in self._still else held[row]
@@ -300,7 +300,7 @@ class StepRule(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Compare the distance to positions with velocity limits."""
         targets = motion.values[POSITION]
-        if motion.trajectory is None and not (ledger.has_astray or ledger.has_trajectories):
+        if motion.trajectory is None and not ledger.has_astray:
             step = np.abs(targets - ledger.joints[POSITION])
             if (step <= self._least).tobytes() == self._positions:
                 return None  # near enough for any time
@@ -336,9 +336,9 @@ class Outward(Rule):
     No rate leads a joint that is measured beyond a position limit further out.
 
     Outward velocity becomes zero, also of joints that cannot move without this joint. Outward
-    effort becomes zero while the joint moves outward faster than ``zero_max_velocity``; otherwise
-    it passes, because it may hold a load. With ``limits: reject`` the message is rejected, except
-    for ends. A joint in an unknown position is not concerned.
+    effort becomes zero while the joint moves outward faster than ``zero_max_velocity``, or its
+    velocity is unknown; otherwise it passes, because it may hold a load. With ``limits: reject``
+    the message is rejected, except for ends. A joint in an unknown position is not concerned.
     """
 
     @classmethod
@@ -376,7 +376,8 @@ class Outward(Rule):
         """
         sense = (known.position > self._upper).astype(float) - (known.position < self._lower)
         outward: Mask = rates * sense > 0.0
-        passes = outward[1] & ~(known.velocity * sense > self._moving)
+        # An unknown velocity may be an outward one.
+        passes = outward[1] & (known.velocity * sense <= self._moving)
         outward[1] &= ~passes
         for joints in self._together:
             some = outward[0][..., joints].any(axis=-1, keepdims=True)
@@ -424,7 +425,7 @@ class Map(Rule):
             over[joints] = expected[VELOCITY:, own].any()
             if motion.due is not None:
                 rows = np.flatnonzero(~np.isnan(motion.values[:, joints]).all(axis=1))
-                active = ~np.isnan(ledger.actuators[np.ix_(rows, own)])
+                active = ledger.mask_active_actuators()[np.ix_(rows, own)]
                 sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
                 motion.values[np.ix_(rows, joints)] = 0.0
                 motion.due[joints] = True

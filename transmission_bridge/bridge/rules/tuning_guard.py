@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
@@ -16,6 +18,7 @@ from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import Binding, MapReport, RobotTransmissions
+from transmission_bridge.transmissions.robot import list_changed_ratios, RatioChange
 from transmission_bridge.types import Array, Mask
 
 #: Largest shift of a position in one change, of joints that turn [rad] and that slide [m].
@@ -32,9 +35,10 @@ def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger:
     """
     Reject a change after which the next command would move a joint suddenly.
 
-    Each changed transmission with a commanded joint is checked at the present position.
+    Each changed transmission with a commanded joint is checked at the present position, with the
+    present commands and with those after each trajectory.
 
-    :param before: The plan in use.
+    :param before: A plan in use.
     :param after: The new plan; joints and actuators are the same.
     :param position: Positions of the actuators in SI, shape ``(n_actuators,)``; NaN: ratios that
         depend on it are not compared.
@@ -44,8 +48,6 @@ def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger:
         constant changes by more than a factor of two; if a position of a joint changes by more
         than 0.1 rad or 0.05 m; or if new actuator limits have these effects on an active command.
     """
-    # The next equal command at the actuators, with the limits before and after.
-    sent = [_map_commands(after, each, ledger, position) for each in (before, after)]
     slides = {joint.name for joint in before.robot.description.joints if joint.type == 'prismatic'}
     for former, binding in zip(before.robot.bindings, after.robot.bindings, strict=True):
         old = former.transmission
@@ -57,16 +59,20 @@ def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger:
         try:
             # Commanded joints come first; ignore the passive joints.
             count, both = len(binding.joints), (old, binding.transmission)
-            ratios = [np.asarray(each.jacobian(at))[:count] for each in both]
+            ratios = list_changed_ratios(former, binding, position)
             places = [each.actuator_to_joint('position', at)[:count] for each in both]
         except Exception as error:  # a plugin's bug rejects the change
             raise _new_error(binding, f'{type(error).__name__}: {error}') from error
-        _check_ratios(binding, *ratios)
+        _check_ratios(binding, ratios)
         _check_units(binding, before.robot, after.robot)
-        _check_rates(binding, *(after.units.of_drivers(each) for each in sent))
-        ends = [after.robot.actuator_to_joint('position', each[0]) for each in sent]
-        moved = np.abs(ends[1] - ends[0])[list(binding.joints)]
-        moved = np.fmax(np.abs(places[1] - places[0]), moved)
+        moved = np.abs(places[1] - places[0])
+        for commands in ledger.list_final_numbers():
+            # The next equal command at the actuators, with the limits before and after.
+            limits = (before, after)
+            sent = [_map_commands(after, each, ledger, commands, position) for each in limits]
+            _check_rates(binding, *(after.units.of_drivers(each) for each in sent))
+            ends = [after.robot.actuator_to_joint('position', each[0]) for each in sent]
+            moved = np.fmax(moved, np.abs(ends[1] - ends[0])[list(binding.joints)])
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if shift > limit * (1.0 + _ROUNDING):
@@ -74,12 +80,15 @@ def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger:
                 raise _new_error(binding, f'{member.name} {what}')
 
 
-def _map_commands(plan: Plan, limited: Plan, ledger: Ledger, position: Array) -> Array:
+def _map_commands(
+    plan: Plan, limited: Plan, ledger: Ledger, commands: tuple[Array, Array], position: Array
+) -> Array:
     """Return commands of joints mapped to the actuators, within the limits of another plan."""
-    measured = plan.robot.actuator_to_joint('position', position)
-    known = KnownState(0.0, measured, np.full_like(measured, np.nan))
-    pattern = limited.find_pattern(END, np.isfinite(ledger.joints).tobytes())
-    motion = Motion('', pattern, ledger.joints.copy(), ledger.actuators)
+    (joints, actuators), measured = commands, plan.robot.actuator_to_joint('position', position)
+    unknown = np.full_like(measured, np.nan), np.full_like(actuators, np.nan)
+    known = KnownState(0.0, measured, *unknown)
+    pattern = limited.find_pattern(END, np.isfinite(joints).tobytes())
+    motion = Motion('', pattern, joints.copy(), actuators)
     for rule in Followers.make(limited, motion.pattern):
         rule.apply(motion, known, ledger)
     motion.sent = plan.stream.map_command(motion.values, measured, MapReport()).copy()
@@ -117,17 +126,14 @@ def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTrans
                 raise _new_error(binding, f'{member.name} would {what} {old:.3g}')
 
 
-def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
-    noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
-    for row, column in np.ndindex(before.shape):
-        old, new = float(before[row, column]), float(after[row, column])
+def _check_ratios(binding: Binding, changes: Sequence[RatioChange]) -> None:
+    for joint, motor, old, new in changes:
         what = ''
         if old * new < 0.0:
             what = 'move in the opposite direction'
         elif _is_jump(old, new) or _is_jump(new, old):
             what = f'move by {new:.3g} for each unit of the motor instead of {old:.3g}'
-        if what and max(abs(old), abs(new)) > noise:
-            joint, motor = binding.spec.joints[row].name, binding.spec.actuators[column].name
+        if what:
             raise _new_error(binding, f'{joint} by {motor} would {what}')
 
 

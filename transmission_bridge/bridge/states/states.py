@@ -24,7 +24,10 @@ from transmission_bridge.bridge.inputs import (
     Stamp,
     STAMP_TOLERANCE,
 )
+from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, RECORDED
+from transmission_bridge.bridge.states.pace import Pace
+from transmission_bridge.bridge.states.spells import Spells
 from transmission_bridge.bridge.states.state_plan import NamePlan, StatePlan
 from transmission_bridge.bridge.states.turns import Turns
 from transmission_bridge.errors import MessageError
@@ -123,33 +126,27 @@ class StampFilter:
 
 _NOBODY = -1
 
-#: Automatic timeout of a driver: smallest value [s], and number of periods.
-_LEAST_TIMEOUT, _PERIODS = 1.0, 5.0
+#: Automatic timeout of a driver: smallest and largest value [s], and number of periods.
+_LEAST_TIMEOUT, _MOST_TIMEOUT, _PERIODS = 1.0, 5.0, 5.0
 
 
 class KnownState(NamedTuple):
     """
     The known state of the robot at one moment.
 
-    Masks have shape ``(n_actuators,)``; ``None``: no actuator.
-
     :param now: The time [s].
     :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
     :param velocity: Joint velocities, same shape, NaN if unknown or too old.
-    :param open_turns: Actuators in an unknown turn.
+    :param spells: Number of the spell for which each actuator is known, see :class:`Spells`.
     :param shift: To subtract from actuator positions for the turns of the drivers, shape
         ``(n_actuators,)``; ``None``: zero.
-    :param silent: Actuators of silent drivers.
-    :param returned: Actuators of drivers that are silent, or were since the last command.
     """
 
     now: float
     position: Array
     velocity: Array
-    open_turns: Mask | None = None
+    spells: Array
     shift: Array | None = None
-    silent: Mask | None = None
-    returned: Mask | None = None
 
 
 class _Driver:
@@ -160,6 +157,7 @@ class _Driver:
     :ivar layout: Layout of its last message, if the next one needs no look-up.
     :ivar entries: Their indices and scales.
     :ivar target: The numbers of its messages, if they are a block; else ``None``.
+    :ivar has_blanks: Whether a position in its last message was not a number.
     """
 
     def __init__(self, number: int, entries: Entries, timeout: float, usual: float) -> None:
@@ -169,6 +167,7 @@ class _Driver:
         self.heard = -math.inf
         self.layout: Layout | None = None
         self.target: Array | None = None
+        self.has_blanks = False
 
 
 _STRANGER = _Driver(_NOBODY, Entries(slice(0), None, 0, (), None), 0.0, 0.0)
@@ -186,8 +185,8 @@ class States:
     Joint states are computed from numbers of actuators; numbers may also be those of joints.
 
     :param plan: Names of the actuators, and single-turn encoders.
-    :param options: ``state_timeout`` is used; 0: never; -1: for each driver the larger of 1 s and
-        five periods. By default numbers never time out.
+    :param options: ``state_timeout`` is used; 0: never; -1: for each driver five periods, from 1 s
+        to 5 s. By default numbers never time out.
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
@@ -205,8 +204,9 @@ class States:
         *,
         stamp_hold: float = 0.0,
     ) -> None:
-        self._shape = len(FIELDS), plan.count
+        self._shape, self._endless = (len(FIELDS), plan.count), np.full(plan.count, np.nan)
         self.turns = None if plan.turns is None else Turns(plan.turns)
+        self.spells, self._pace = Spells(plan.count), Pace()
         timeout = options.state_timeout
         self._is_auto = timeout == AUTO
         self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
@@ -229,13 +229,15 @@ class States:
         self._heard: Array = np.full(self._shape, -np.inf)
         # Before this time no number becomes too old.
         self._fresh_until = math.inf
-        # Actuators of drivers that resumed after silence.
-        self._came_back: Mask | None = None
+        # Timeout of each number, see _find_timeouts.
+        self._timeouts: Array | None = None
+        self._pace.forget()
         self._drivers: dict[str, _Driver] = {}
         self._is_contested = self._is_mapped = False
         self._watch_rows()
         if self.turns is not None and plan.turns is not None:
             self.turns.reset(plan.turns)
+        self.spells.begin_unheard(None if plan.turns is None else plan.turns.wraps)
         self.forget_stamps()
 
     def replace_plan(self, before: NamePlan, after: NamePlan) -> None:
@@ -244,6 +246,7 @@ class States:
         old, new = (1.0 if plan.scales is None else plan.scales for plan in (before, after))
         if not np.array_equal(old, new):
             self._values *= np.divide(new, old)
+            self._pace.forget()
         for driver in self._drivers.values():
             driver.layout = None
         if self.turns is not None and before.turns is not None and after.turns is not None:
@@ -272,7 +275,8 @@ class States:
             (``foreign``). State is unchanged, except for :attr:`unknown_names`.
         """
         driver = self._drivers.get(source, _STRANGER)
-        if layout is not driver.layout or now < self._latest or now - driver.heard > driver.usual:
+        is_usual = layout is driver.layout and self._latest <= now <= driver.heard + driver.usual
+        if not is_usual:
             driver = self._look_up_driver(plan, source, layout, now)
         rows, target, entries = data.rows, driver.target, driver.entries
         if rows is None or target is None:
@@ -282,14 +286,22 @@ class States:
             if entries.scales is not None:
                 target *= entries.scales
         np.isfinite(self._watched, self._is_finite)
-        if 0 in self._finite_bytes:
+        is_finite = 0 not in self._finite_bytes
+        if not is_finite:
             self._drop_infinite(entries)
         if self.turns is not None and plan.turns is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
             positions, timeouts = self._values[0], self._find_timeouts()[0]
             self.turns.count_turns(plan.turns, positions, entries.places, timeouts, now, sent)
+            self._follow_turns()
+        if not is_usual or not is_finite or driver.has_blanks:
+            self._begin_spells(plan, driver, now)
         driver.stamp, driver.heard = stamp, now
         self._latest, self._is_mapped = now, False
+        if now >= self._pace.due and not (is_finite and VELOCITY in entries.rows):
+            counted = self._values[0] if self.turns is None else self.turns.totals
+            is_unknown = np.isnan(self._values[0])
+            self._pace.record_positions(np.where(is_unknown, counted, self._values[0]), now)
 
     def _look_up_driver(self, plan: NamePlan, source: str, layout: Layout, now: float) -> _Driver:
         """Return the driver of a message that is its first one or not like its last one."""
@@ -304,9 +316,9 @@ class States:
             usual = -1.0 if self._is_auto else self._timeout
             driver = _Driver(len(self._drivers), entries, self._timeout, usual)
             self._drivers[source] = driver
+        self._end_spells(plan, now)  # by the last layout
         self._record_period(driver, now)
         if layout is not driver.layout:
-            self._find_receipts()  # by the last layout
             self._record_giver(driver, layout, entries)
         return driver
 
@@ -343,11 +355,9 @@ class States:
         self._latest = now
 
     def _record_period(self, driver: _Driver, now: float) -> None:
-        """Detect whether a driver resumes after silence, and measure its period."""
+        """Measure the period of a driver."""
         gap = now - driver.heard
         if driver.timeout < gap < math.inf:
-            came_back = (self._givers == driver.number).any(axis=0)
-            self._came_back = came_back if self._came_back is None else self._came_back | came_back
             self._fresh_until = -math.inf
         if not self._is_auto or gap == math.inf:
             return
@@ -356,12 +366,12 @@ class States:
         # The first gap is the period; later gaps are averaged.
         period = gap if not driver.period else 0.9 * driver.period + 0.1 * gap
         driver.period = max(period, _LEAST_TIMEOUT / _PERIODS)
-        timeout = max(_LEAST_TIMEOUT, _PERIODS * driver.period)
+        timeout = min(max(_LEAST_TIMEOUT, _PERIODS * driver.period), _MOST_TIMEOUT)
         # Shorter gaps do not change the least timeout.
         driver.usual = driver.period if timeout == _LEAST_TIMEOUT else -1.0
         if timeout != driver.timeout:
             driver.timeout = timeout
-            self._fresh_until = -math.inf
+            self._forget_timeouts()
 
     def _record_giver(self, driver: _Driver, layout: Layout, entries: Entries) -> None:
         """
@@ -370,7 +380,7 @@ class States:
         Needed if its layout changes, and for every message after two drivers have published the
         same number.
         """
-        self._fresh_until = -math.inf
+        self._forget_timeouts()
         places, values = entries.places, self._values[:, entries.places]
         givers, rivals = self._givers[:, places], self._rivals[:, places]
         gives: Mask = np.array(layout.lengths, dtype=bool)[:, np.newaxis]
@@ -380,6 +390,9 @@ class States:
             self._is_contested = True
             self.contests += int((others & (rivals == driver.number)).any())
             self._rivals[:, places] = np.where(others, givers, rivals)
+        is_withdrawn = np.zeros(self._shape[1], dtype=bool)
+        is_withdrawn[places] = (mine & ~gives)[POSITION]
+        self.spells.note_blank(is_withdrawn, self._latest)
         self._values[:, places] = np.where(mine & ~gives, np.nan, values)
         self._givers[:, places] = np.where(gives, driver.number, np.where(mine, _NOBODY, givers))
         is_block = entries.picks is None and isinstance(places, slice)
@@ -397,6 +410,42 @@ class States:
         self._finite_bytes = bytearray(len(self._watched))
         self._is_finite = np.frombuffer(self._finite_bytes, dtype=bool)
 
+    # -- spells of knowledge ---------------------------------------------------------------------
+
+    def _end_spells(self, plan: NamePlan, now: float) -> None:
+        """End the spells of actuators that are not known any more."""
+        receipts, timeouts, counted = self._find_receipts(), self._find_timeouts(), self._endless
+        if self.turns is not None and plan.turns is not None:
+            counted = self.turns.compute_counted_until(plan.turns, timeouts[POSITION])
+        self.spells.end_spells(now, receipts, timeouts, counted)
+
+    def _begin_spells(self, plan: NamePlan, driver: _Driver, now: float) -> None:
+        """Begin the spells of actuators that a message of a driver makes known."""
+        if now > self.spells.until:
+            self._end_spells(plan, now)
+        is_finite = self._is_finite.reshape(-1, self._shape[1])
+        is_read = np.zeros(self._shape[1], dtype=bool)
+        places, rows = driver.entries.places, list(driver.entries.rows)
+        if POSITION in rows:
+            is_read[places] = is_finite[POSITION, places]
+            is_blank = np.zeros_like(is_read)
+            is_blank[places] = ~is_read[places]
+            self.spells.note_blank(is_blank, now)
+            driver.has_blanks = bool(is_blank.any())
+        elif rows:
+            is_read[places] = is_finite[rows][:, places].any(axis=0)
+            is_read &= self._find_receipts()[POSITION] == -math.inf
+        self.spells.begin_spells(is_read, None if self.turns is None else self.turns.is_open)
+
+    def _follow_turns(self) -> None:
+        """End and begin the spells of turns that were lost or found."""
+        if self.turns is not None and (changed := self.turns.take_changes()) is not None:
+            self.spells.follow_turns(changed, self.turns.is_open)
+
+    def estimate_speeds(self, now: float) -> Array | float:
+        """Return the speeds of the actuators by their positions; see :class:`Pace`."""
+        return self._pace.estimate_speeds(now)
+
     # -- turns of single-turn encoders, see the methods of Turns ---------------------------------
 
     def use_absolute_positions(self, plan: NamePlan, positions: Array, now: float) -> None:
@@ -411,6 +460,7 @@ class States:
             self._is_mapped, timeouts = False, self._find_timeouts()[0]
             known = self._values[0]
             self.turns.use_absolute_positions(plan.turns, positions, known, timeouts, now)
+            self._follow_turns()
 
     def compute_nearest_turns(
         self, plan: NamePlan, wanted: Mapping[str, float], now: float, max_age: float = math.inf
@@ -432,24 +482,15 @@ class States:
             self._is_mapped, self._fresh_until = False, -math.inf
             self.turns.settle_turns(plan.turns, positions)
             np.copyto(self._values[0], positions, where=np.isfinite(positions))
+            self._follow_turns()
 
     def reopen_turns(self, plan: NamePlan, joints: Array) -> bool:
         """Lose turns by the positions of joints; see :meth:`Turns.reopen_turns`."""
         if self.turns is None or plan.turns is None:
             return False
-        return self.turns.reopen_turns(plan.turns, joints, self._values[0])
-
-    def mask_open_actuators(self, plan: NamePlan, now: float) -> Mask | None:
-        """Return actuators in unknown turns; see :meth:`Turns.mask_open_actuators`."""
-        if self.turns is None or plan.turns is None:
-            return None
-        return self.turns.mask_open_actuators(plan.turns, self._find_timeouts()[0], now)
-
-    def compute_driver_shift(self, plan: NamePlan) -> Array | None:
-        """Return the shift to the turns of drivers; see :meth:`Turns.compute_driver_shift`."""
-        if self.turns is None or plan.turns is None:
-            return None
-        return self.turns.compute_driver_shift(plan.turns)
+        is_lost = self.turns.reopen_turns(plan.turns, joints, self._values[0])
+        self._follow_turns()
+        return is_lost
 
     # -- the joints ------------------------------------------------------------------------------
 
@@ -480,14 +521,15 @@ class States:
         return motion
 
     def compute_known_state(self, plan: StatePlan, now: float) -> KnownState:
-        """Return the known state for a command; it contains the return of a driver once."""
-        self.record_time(plan, now)
-        position, velocity = self.compute_joint_motion(plan, now)
-        silent, returned, self._came_back = self.mask_silent_actuators(now), self._came_back, None
-        if silent is not None:
-            returned = silent if returned is None else returned | silent
-        shift, open_turns = self.compute_driver_shift(plan), self.mask_open_actuators(plan, now)
-        return KnownState(now, position, velocity, open_turns, shift, silent, returned)
+        """Return the known state for a command."""
+        if now < self._latest:
+            self.record_time(plan, now)
+        self._latest, values = now, self.read_values(now)
+        joints = self._joints if self._is_mapped else self._map_values(plan, values)
+        if now > self.spells.until:
+            self._end_spells(plan, now)
+        shift = None if self.turns is None else self.turns.compute_driver_shift()
+        return KnownState(now, joints[0], joints[1], self.spells.numbers, shift)
 
     def _map_values(self, plan: StatePlan, values: Array) -> Array:
         joints = plan.map_state(values, self.report)
@@ -525,15 +567,15 @@ class States:
 
     def _find_timeouts(self) -> Array:
         """Return the timeout of each number [s]."""
-        # The number of nobody is that of the last one.
-        timeouts = [*(driver.timeout for driver in self._drivers.values()), self._timeout]
-        return np.array(timeouts)[self._givers]
+        if self._timeouts is None:
+            # The number of nobody is that of the last one.
+            timeouts = [*(driver.timeout for driver in self._drivers.values()), self._timeout]
+            self._timeouts = np.array(timeouts)[self._givers]
+        return self._timeouts
 
-    def mask_silent_actuators(self, now: float) -> Mask | None:
-        """Return the mask of the actuators of drivers that are silent beyond their timeout."""
-        drivers = self._drivers.values()
-        silent = [driver.number for driver in drivers if now - driver.heard > driver.timeout]
-        return np.isin(self._givers, silent).any(axis=0) if silent else None
+    def _forget_timeouts(self) -> None:
+        """Look anew for the timeout of each number."""
+        self._timeouts, self._fresh_until, self.spells.until = None, -math.inf, -math.inf
 
     def find_driver_timeout(self, source: str) -> float:
         """Return the timeout of a driver [s]; infinite: never."""
@@ -563,11 +605,6 @@ class States:
         """Return the last time of receipt of each actuator [s], minus infinity: never."""
         newest: Array = self._find_receipts().max(axis=0)
         return newest
-
-    def list_givers(self) -> tuple[str, ...]:
-        """Return the driver of each actuator, or an empty string."""
-        names = ['', *self._drivers]
-        return tuple(names[number + 1] for number in self._givers.max(axis=0))
 
     def list_rivals(self, actuators: Sequence[str]) -> dict[tuple[str, str], tuple[str, ...]]:
         """

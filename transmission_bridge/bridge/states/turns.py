@@ -14,7 +14,7 @@ remains, it is used. If no turn explains the readings, the period is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import math
 from typing import NamedTuple
 
@@ -23,7 +23,6 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs, WRAP_PERIOD
 from transmission_bridge.bridge.robot_plan import compute_motor_bounds
-from transmission_bridge.description import effective_limits
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -96,7 +95,7 @@ def list_wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict
     return periods
 
 
-def unwrap_positions(positions: Array, totals: Array, periods: Array) -> Array:
+def unwrap_positions(positions: Array, totals: Array, periods: Array) -> tuple[Array, Array]:
     """
     Unwrap positions that jump by a period, in place.
 
@@ -108,7 +107,8 @@ def unwrap_positions(positions: Array, totals: Array, periods: Array) -> Array:
     :param positions: Readings, shape ``(n,)``; become totals.
     :param totals: The last known totals, same shape, NaN: none; updated.
     :param periods: Period of each position in its unit, same shape, NaN: it does not jump.
-    :returns: Differences of the latest and the previous totals, NaN: one is missing.
+    :returns: Differences of the latest and the previous totals, NaN: one is missing; and the turns
+        that were added to the readings.
     """
     # The rounding error of a larger reading could be a turn.
     positions[np.abs(positions) > MOST_TURNS * periods] = np.nan
@@ -117,7 +117,7 @@ def unwrap_positions(positions: Array, totals: Array, periods: Array) -> Array:
     positions += added
     steps: Array = positions - totals
     np.copyto(totals, positions, where=~np.isnan(positions))
-    return steps
+    return steps, added
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +142,17 @@ class OpenTurn:
 
     def __str__(self) -> str:
         """Return a sentence with the candidates and the remedy."""
-        settle = 'use ~/zero or actuator_absolute_positions'
+        command = ' '.join(f'{joint}=POSITION' for joint in self.joints)
+        zero = f'"transmission_bridge zero {command}" (~/zero) with POSITION where it is now'
+        settle = f'use {zero}, or actuator_absolute_positions'
         found = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
             for at in self.candidates
         ]
         words = {
             'none': f'no turn keeps {shortened(self.joints)} within limits: check '
-            'position_unit, offset, wrap_period and <limit>, or call ~/zero in a known pose',
-            'wrong': f'{self.words}: wrap_period or position_unit is wrong: fix it, or use ~/zero',
+            f'position_unit, offset, wrap_period and <limit>, or use {zero}',
+            'wrong': f'{self.words}: wrap_period or position_unit is wrong: fix it, or use {zero}',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, velocity limits and the rate of the driver',
             'unlimited': f'limits do not determine it (no limits, more than {_MOST} turns, a '
@@ -207,15 +209,14 @@ class TurnPlan:
         self.periods: Array = self.units.in_si(periods, 0)
         self.wraps: Mask = np.isfinite(self.periods)
         self.resolves = resolves
-        urdf = replace(robot.description, blocks=())
-        limits = [effective_limits(urdf, name) for name in robot.joint_names]
-        self.limits: Array = np.array([[each.lower, each.upper] for each in limits]).T
+        self.limits: Array = robot.urdf_limits[:, 0]
         # A velocity limit of zero means that it is not given.
-        self._velocity = np.array([each.velocity or math.inf for each in limits])
+        speeds = robot.urdf_limits[1, FIELDS.index('velocity')]
+        self._velocity = np.where(speeds > 0.0, speeds, np.inf)
         types = {joint.name: joint.type for joint in robot.description.joints}
         kinds = [types.get(name) for name in robot.joint_names]
         self._is_continuous: Mask = np.array([kind == 'continuous' for kind in kinds])
-        self.travels: Array = np.full(len(limits), np.inf)
+        self.travels: Array = np.full(len(speeds), np.inf)
         most = compute_motor_bounds(robot)[1, FIELDS.index('velocity')]
         self.speeds: Array = _HASTE * most / self.periods
         self.far: Array = np.full(len(self.names), np.inf)
@@ -323,6 +324,9 @@ class Turns:
     stays unknown. While the turn is unknown, the position is unknown.
 
     Positions and readings are in SI. Every method has the present plan as an argument.
+
+    :ivar is_open: Mask of the actuators in an unknown turn.
+    :ivar totals: Readings with the counted turns, also in an unknown turn.
     """
 
     def __init__(self, plan: TurnPlan) -> None:
@@ -334,9 +338,15 @@ class Turns:
     def forget_turns(self, plan: TurnPlan) -> None:
         """Forget everything, because time went backwards."""
         nothing = np.full((6, len(plan.names)), np.nan)
-        self._totals, self._readings, self._times, self._sent = nothing[:4]
+        self.totals, self._readings, self._times, self._sent = nothing[:4]
         self._absolute, self._absolute_at = nothing[4:]
         self._woke_at_zero: Mask = np.zeros(len(plan.names), dtype=bool)
+        # Turns of the positions, in addition to the last readings.
+        self._shift: Array = np.zeros(len(plan.names))
+        # Without a timeout silence means rest, but not before the first reading of an activation.
+        self._was_deaf: Mask = np.zeros(len(plan.names), dtype=bool)
+        # Turns that were lost or found, see take_changes.
+        self._changed: Mask | None = None
         # Largest possible motion between the last two readings, in periods.
         self._moves: Array = np.zeros(len(plan.names))
         # Readings that do not fit the period: reading, previous one (or zero), time between the
@@ -344,11 +354,12 @@ class Turns:
         self._wrong: dict[int, tuple[float, float, float, float]] = {}
         # Lowest and highest positions of the joints, in the counted turn, since it was lost.
         self._covered: Array = np.full((2, len(plan.travels)), np.nan)
-        self._open: Mask = plan.wraps & plan.resolves
+        self.is_open: Mask = plan.wraps & plan.resolves
 
     def reset(self, plan: TurnPlan) -> None:
         """Start again after activation; turns stay known if the gap was short enough."""
         self._wrong.clear()
+        self._was_deaf[:] = True
 
     def accept_tuning(self, before: TurnPlan, after: TurnPlan) -> None:
         """
@@ -362,8 +373,15 @@ class Turns:
         self._wrong = {place: each for place, each in self._wrong.items() if is_same[place]}
         self._covered[:] = np.nan
 
+    def take_changes(self) -> Mask | None:
+        """Return the actuators with a turn that was lost or found since the last call."""
+        changed, self._changed = self._changed, None
+        return changed
+
     def _lose_turns(self, plan: TurnPlan, lost: Mask) -> None:
-        self._open[lost] = True
+        if lost.any():
+            self._changed = lost if self._changed is None else self._changed | lost
+        self.is_open[lost] = True
         for group in plan.groups:
             if lost[group.actuators].any():
                 self._covered[:, group.joints] = np.nan
@@ -371,9 +389,11 @@ class Turns:
     def _add_turns(self, plan: TurnPlan, turns: Array) -> None:
         """Add turns to the totals; NaN: not resolved."""
         is_settled = np.isfinite(turns)
-        self._totals[is_settled] += (turns * plan.periods)[is_settled]
+        added = (turns * plan.periods)[is_settled]
+        self.totals[is_settled] += added
+        self._shift[is_settled] += added
         self._lose_turns(plan, is_settled)
-        self._open[is_settled] = False
+        self.is_open[is_settled] = False
 
     # -- readings --------------------------------------------------------------------------------
 
@@ -397,7 +417,8 @@ class Turns:
         :param sent: Stamp of the readings [s], by any clock; NaN: none.
         """
         readings = positions.copy()
-        moved = np.abs(unwrap_positions(positions, self._totals, plan.periods)) / plan.periods
+        steps, added = unwrap_positions(positions, self.totals, plan.periods)
+        moved = np.abs(steps) / plan.periods
         if not plan.resolves:
             return
         is_new = np.zeros(len(positions), dtype=bool)
@@ -407,15 +428,17 @@ class Turns:
         # the time between the stamps.
         gap = now - self._times
         gap = np.where(gap < 0.0, gap, np.fmax(gap, sent - self._sent))
-        reach = _compute_gap_reach(plan, timeouts, gap)
-        unusual = is_new & ~((moved <= plan.usual) & (reach < 0.5) & ~self._open)
+        heard = np.where(self._was_deaf & np.isinf(timeouts), _AT_ONCE, timeouts)
+        reach = _compute_gap_reach(plan, heard, gap)
+        self._was_deaf &= ~is_new
+        unusual = is_new & ~((moved <= plan.usual) & (reach < 0.5) & ~self.is_open)
         for k in np.flatnonzero(unusual).tolist():
             self._judge_reading(plan, k, float(readings[k]), moved[k], reach[k], gap[k])
         self._times[is_new], self._sent[is_new] = now, sent
-        self._readings[is_new] = readings[is_new]
+        self._readings[is_new], self._shift[is_new] = readings[is_new], added[is_new]
         if unusual.any():
             self._moves[is_new] = reach[is_new]
-            positions[self._open] = np.nan
+            positions[self.is_open] = np.nan
             self._resolve_turns(plan, positions, timeouts, now)
 
     def _judge_reading(
@@ -425,7 +448,7 @@ class Turns:
         last = self._readings[place]
         most = _SPREAD + plan.speeds[place] * (gap + _AT_ONCE)
         has_jumped = gap > 0.0 and moved > most
-        if self._open[place] and abs(reading) > plan.far[place]:
+        if self.is_open[place] and abs(reading) > plan.far[place]:
             self._wrong.setdefault(place, (reading, 0.0, math.nan, plan.far[place]))
         # Some drivers publish zeros before their first reading.
         elif has_jumped and not (self._woke_at_zero[place] and last == 0.0):
@@ -434,16 +457,16 @@ class Turns:
             self._woke_at_zero[place] = reading == 0.0
             self._lose_turns(plan, np.arange(len(plan.names)) == place)
 
-    def mask_open_actuators(self, plan: TurnPlan, timeouts: Array, now: float) -> Mask | None:
+    def compute_counted_until(self, plan: TurnPlan, timeouts: Array) -> Array:
         """
-        Return the actuators in a turn that is unknown, or would be unknown at a reading now.
+        Return the time from which a reading would be in an unknown turn [s], by actuator.
 
         :param timeouts: See :meth:`count_turns`.
-        :param now: Time [s].
-        :returns: Mask, shape ``(n_actuators,)``; ``None``: no actuator.
+        :returns: Shape ``(n_actuators,)``; minus infinity: it is unknown now; NaN: not wrapped.
         """
-        unknown: Mask = self._open | (_compute_gap_reach(plan, timeouts, now - self._times) >= 1.0)
-        return unknown if unknown.any() else None
+        with np.errstate(divide='ignore'):
+            most = 1.0 / _compute_gap_reach(plan, timeouts, np.ones(len(plan.names)))
+        return np.where(self.is_open, -np.inf, np.nextafter(self._times + most, -np.inf))
 
     def reopen_turns(self, plan: TurnPlan, joints: Array, positions: Array) -> bool:
         """
@@ -489,21 +512,21 @@ class Turns:
         """
         is_given = np.isfinite(absolute)
         self._absolute[is_given], self._absolute_at[is_given] = absolute[is_given], now
-        if self._open.any():
+        if self.is_open.any():
             self._resolve_turns(plan, positions, timeouts, now)
 
     def _resolve_turns(
         self, plan: TurnPlan, positions: Array, timeouts: Array, now: float
     ) -> None:
         """Resolve turns if possible, and write the resolved positions."""
-        is_usable = self._open & (now - self._times <= timeouts)
+        is_usable = self.is_open & (now - self._times <= timeouts)
         is_usable[list(self._wrong)] = False
         self._add_turns(plan, np.where(is_usable, self._compute_absolute_turns(plan), np.nan))
-        base = np.where(is_usable, self._totals, positions)
+        base = np.where(is_usable, self.totals, positions)
         joints = plan.robot.actuator_to_joint('position', base)
         reach = _compute_gap_reach(plan, timeouts, now - self._times)
         for group in plan.groups:
-            own, is_open = group.actuators, self._open[group.actuators]
+            own, is_open = group.actuators, self.is_open[group.actuators]
             if not is_open.any() or np.isnan(base[own]).any():
                 continue
             late = np.nanmax(reach[own], initial=0.0)
@@ -521,8 +544,8 @@ class Turns:
                 added = np.full(len(base), np.nan)
                 added[own[is_open]] = turns[0]
                 self._add_turns(plan, added)
-        settled = is_usable & ~self._open
-        positions[settled] = self._totals[settled]
+        settled = is_usable & ~self.is_open
+        positions[settled] = self.totals[settled]
 
     def _compute_absolute_turns(self, plan: TurnPlan) -> Array:
         """Return the turns to add by absolute positions, NaN: no position for a reading."""
@@ -535,7 +558,7 @@ class Turns:
                 own = list(binding.actuators)
                 absolute[own] = back[own]
                 apart[own] = np.ptp([self._times[own], self._absolute_at[own]])
-        away = (absolute - self._totals) / plan.periods
+        away = (absolute - self.totals) / plan.periods
         belongs = (apart < plan.close) & (np.abs(away - np.rint(away)) <= _AGREEMENT)
         return np.where(belongs, np.rint(away), np.nan)
 
@@ -552,33 +575,33 @@ class Turns:
         """
         names = plan.robot.joint_names
         joints = np.array([wanted.get(name, np.nan) for name in names])
-        away = plan.robot.joint_to_actuator('position', joints) - self._totals
-        is_fresh = self._open & (self._times >= oldest)
+        away = plan.robot.joint_to_actuator('position', joints) - self.totals
+        is_fresh = self.is_open & (self._times >= oldest)
         for group in plan.groups:
             is_named = np.isfinite(joints[group.joints])
             if is_fresh[group.actuators].any() and is_named.any() and not is_named.all():
                 own = f'turns of {shortened([names[k] for k in group.joints])} are unknown'
                 raise MessageError('unknown_turn', f'{own}: zero all of them')
         turns = np.rint(away / plan.periods)
-        return np.where(is_fresh, self._totals + turns * plan.periods, np.nan)
+        return np.where(is_fresh, self.totals + turns * plan.periods, np.nan)
 
     def settle_turns(self, plan: TurnPlan, positions: Array) -> None:
         """Accept positions of :meth:`compute_nearest_turns` as positions of the actuators."""
         for place in np.flatnonzero(np.isfinite(positions)).tolist():
             self._wrong.pop(place, None)
-        self._add_turns(plan, np.rint((positions - self._totals) / plan.periods))
+        self._add_turns(plan, np.rint((positions - self.totals) / plan.periods))
 
     # -- reports ---------------------------------------------------------------------------------
 
     def list_open_turns(self, plan: TurnPlan) -> list[OpenTurn]:
         """Return the unknown turns of actuators that have readings."""
-        joints = plan.robot.actuator_to_joint('position', self._totals)
+        joints = plan.robot.actuator_to_joint('position', self.totals)
         found = []
         for group in plan.groups:
-            is_open, at = self._open[group.actuators], np.empty((0, len(group.joints)))
+            is_open, at = self.is_open[group.actuators], np.empty((0, len(group.joints)))
             own = group.actuators[is_open].tolist()
             words = '; '.join(self._describe_wrong(plan, k) for k in own if k in self._wrong)
-            if not own or not (words or np.isfinite(self._totals[group.actuators]).all()):
+            if not own or not (words or np.isfinite(self.totals[group.actuators]).all()):
                 continue
             turns = plan.compute_candidates(group, self._covered[:, group.joints], is_open)
             reason = 'wrong' if words else 'unlimited'
@@ -615,15 +638,13 @@ class Turns:
             for joint, (at, other) in beyond.items()
         }
 
-    def compute_driver_shift(self, plan: TurnPlan) -> Array | None:
+    def compute_driver_shift(self) -> Array | None:
         """
         Return what to subtract from positions for the turns of the drivers' last readings.
 
         :returns: Shape ``(n_actuators,)``; ``None``: zero.
         """
-        shift: Array = np.rint((self._totals - self._readings) / plan.periods) * plan.periods
-        shift[np.isnan(shift)] = 0.0
-        return shift if shift.any() else None
+        return self._shift.copy() if self._shift.any() else None
 
 
 def _compute_gap_reach(plan: TurnPlan, timeouts: Array, gap: Array) -> Array:

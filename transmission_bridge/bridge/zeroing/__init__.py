@@ -5,35 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from transmission_bridge.lazy import import_lazily
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.zeroing.homing import (
-        compute_absolute_targets as compute_absolute_targets,
-    )
-    from transmission_bridge.bridge.zeroing.rest import (
-        check_at_rest as check_at_rest,
-        MAX_AGE as MAX_AGE,
-    )
-    from transmission_bridge.bridge.zeroing.zeroing import (
-        compute_zero_offsets as compute_zero_offsets,
-        list_settled_joints as list_settled_joints,
-        list_wanted_positions as list_wanted_positions,
-        list_zeroable_joints as list_zeroable_joints,
-    )
-
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'homing': ['compute_absolute_targets'],
-        'rest': ['MAX_AGE', 'check_at_rest'],
-        'zeroing': [
-            'compute_zero_offsets',
-            'list_settled_joints',
-            'list_wanted_positions',
-            'list_zeroable_joints',
-        ],
-    },
+from transmission_bridge.bridge.zeroing.homing import (
+    compute_absolute_targets as compute_absolute_targets,
+)
+from transmission_bridge.bridge.zeroing.rest import (
+    check_at_rest as check_at_rest,
+    MAX_AGE as MAX_AGE,
+)
+from transmission_bridge.bridge.zeroing.zeroing import (
+    compute_zero_offsets as compute_zero_offsets,
+    list_settled_joints as list_settled_joints,
+    list_wanted_positions as list_wanted_positions,
+    list_zeroable_joints as list_zeroable_joints,
 )

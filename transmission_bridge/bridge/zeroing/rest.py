@@ -53,6 +53,8 @@ def check_at_rest(
                 for actuator in bindings[joint].actuators
             ]
         for what, speed in speeds:
+            if math.isnan(speed):
+                raise MessageError('moving', f'{what} may be moving: its speed is unknown')
             if abs(speed) > max_velocity:
                 raise MessageError(
                     'moving',

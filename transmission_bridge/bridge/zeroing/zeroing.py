@@ -168,8 +168,7 @@ def compute_zero_offsets(
             )
         if joint not in {*solved, *offsets, *settled}:
             raise MessageError('no_offset', f'{joint} has no offset{_advise_joints(robot, joint)}')
-    check_at_rest(robot, wanted, actuators, held=held, max_velocity=max_velocity)
-    changes = []
+    changes, named = [], wanted
     for joint, target in wanted.items():
         if joint in solved or joint in settled:
             continue
@@ -184,6 +183,7 @@ def compute_zero_offsets(
     concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
     for binding in concerned.values():
         changes += _solve_actuator_offsets(robot, binding, wanted, actuators[0], position)
+    check_at_rest(robot, named, actuators, held=held, max_velocity=max_velocity)
     _check_result(robot, wanted, solved, changes, actuators[0], position)
     return tuple(changes)
 

@@ -248,23 +248,23 @@ class CompiledPart:
 
     def _scale_inputs(self, position: Array) -> Array:
         """Return bare positions of the given coordinates."""
-        own = self._own
-        if self.step.is_forward:
-            return position / own.ratios + own.offsets
-        return own.ratios * (position - own.offsets)
+        ratios, offsets = self._own.ratios, self._own.offsets
+        is_forward = self.step.is_forward
+        bare: Array = position / ratios + offsets if is_forward else ratios * (position - offsets)
+        return bare
 
     def _unscale_inputs(self, x: Array) -> Array:
-        own = self._own
-        if self.step.is_forward:
-            return (x - own.offsets) * own.ratios
-        return x / own.ratios + own.offsets
+        ratios, offsets = self._own.ratios, self._own.offsets
+        is_forward = self.step.is_forward
+        position: Array = (x - offsets) * ratios if is_forward else x / ratios + offsets
+        return position
 
     def _scale_outputs(self, position: Array) -> Array:
         """Return bare positions of the wanted coordinates."""
-        own = self._own
-        if self.step.is_forward:
-            return own.wanted_ratios * (position - own.wanted_offsets)
-        return position / own.wanted_ratios + own.wanted_offsets
+        ratios, offsets = self._own.wanted_ratios, self._own.wanted_offsets
+        is_forward = self.step.is_forward
+        bare: Array = ratios * (position - offsets) if is_forward else position / ratios + offsets
+        return bare
 
     def compute_accelerations(self, position: Array, velocity: Array, after: Array) -> Array:
         """

@@ -1,0 +1,123 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The trajectories that drivers execute, or will execute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from transmission_bridge.bridge.motion import ACCELERATION, Motion, POSITION, VELOCITY
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.types import Array, Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrajectoryEnd:
+    """
+    A trajectory, and the numbers that are active after it.
+
+    :param named: Mask of the joints that it names, shape ``(n_joints,)``.
+    :param joints: Mask of these and the coupled joints that hold; it ends their commands.
+    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
+    :param joint_command: Rows position, velocity, effort after the last waypoint, shape ``(3,
+        n_joints)``; NaN: none. If it ends with positions, the other rows are NaN.
+    :param actuator_command: Rows of the actuators, shape ``(3, n_actuators)``.
+    :param start: Start time [s]; former commands hold until then.
+    :param until: End time [s].
+    :param spells: The spells in which it was sent; its numbers exist while they last.
+    :param is_running: Whether it has started.
+    """
+
+    named: Mask
+    joints: Mask
+    actuators: Mask
+    joint_command: Array
+    actuator_command: Array
+    start: float
+    until: float
+    spells: Array
+    is_running: bool = False
+
+    @classmethod
+    def of_motion(cls, motion: Motion, spells: Array) -> TrajectoryEnd:
+        """Return the end of a trajectory that is about to be sent."""
+        assert motion.trajectory is not None
+        pattern, (record, given, start) = motion.pattern, motion.trajectory
+        joints, sent = (
+            _compute_final_command(each, given) for each in (motion.values, motion.sent)
+        )
+        masks, until = (pattern.named, pattern.joints, pattern.actuators), start + record.duration
+        return cls(*masks, joints, sent, start, until, spells)
+
+    @property
+    def event(self) -> float:
+        """Time at which it starts, or, if it is running, ends [s]."""
+        return self.until if self.is_running else self.start
+
+
+class Trajectories:
+    """
+    The trajectories that were sent and have not ended.
+
+    :param reached: Mask of the actuators of each joint, shape ``(n_joints, n_actuators)``.
+    :ivar ends: All of them; must not be changed.
+    """
+
+    def __init__(self, reached: Mask) -> None:
+        self._reached = reached
+        self.ends: list[TrajectoryEnd] = []
+
+    def add_trajectory(self, end: TrajectoryEnd) -> None:
+        """Add one; it replaces others of its joints that do the same, run or wait."""
+        self.cancel_joints(end.joints, is_running=end.is_running)
+        self.ends.append(end)
+
+    def cancel_joints(self, joints: Mask, *, is_running: bool | None = None) -> None:
+        """
+        Remove joints.
+
+        :param is_running: Only from those that run, or that have not started; ``None``: from all.
+        """
+        others = []
+        for end in self.ends:
+            is_concerned = is_running is None or end.is_running is is_running
+            kept = end.joints & ~joints if is_concerned else end.joints
+            if kept.any():
+                actuators = end.actuators & self._reached[kept].any(axis=0)
+                named = end.named & kept
+                others.append(replace(end, named=named, joints=kept, actuators=actuators))
+        self.ends = others
+
+    def take_due(self, now: float) -> Iterator[TrajectoryEnd]:
+        """Remove and yield those that start or end until now [s], in the order of time."""
+        while due := [end for end in self.ends if end.event <= now]:
+            end = min(due, key=lambda each: each.event)
+            self.ends = [each for each in self.ends if each is not end]
+            yield end
+
+    def take_waiting_rates(self) -> list[TrajectoryEnd]:
+        """Forget all; return those with velocities that have not started."""
+        ends, self.ends = self.ends, []
+        return [e for e in ends if not (e.is_running or np.isnan(e.joint_command[VELOCITY]).all())]
+
+    def mask_left_actuators(self) -> Mask:
+        """Return the actuators that move to a position, or will."""
+        left: Mask = np.zeros(self._reached.shape[1], dtype=bool)
+        for end in self.ends:
+            left |= ~np.isnan(end.actuator_command[POSITION]) & end.actuators
+        return left
+
+
+def _compute_final_command(values: Array, given: Mask) -> Array:
+    """Return the command after a trajectory: its last positions, or rates without positions."""
+    last = values[: len(FIELDS), -1].copy()
+    if given[POSITION, -1]:
+        last[VELOCITY:] = np.nan
+    elif not given[VELOCITY, -1]:
+        # Accelerations alone lead to an unknown velocity that has to end.
+        last[VELOCITY] = np.where(np.isnan(values[ACCELERATION, -1]), np.nan, 0.0)
+    return last
