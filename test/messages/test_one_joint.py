@@ -62,6 +62,7 @@ def test_numbers(functions, options, joint, actuator):
     (apply, unapply), transmission = functions, simple_transmission(**options)
     assert apply(joint, transmission) == pytest.approx(actuator, rel=0.0, abs=1e-9)
     assert unapply(actuator, transmission) == pytest.approx(joint, rel=0.0, abs=1e-9)
+    assert apply(joint, options) == apply(joint, transmission)
 
 
 @given(transmissions, values, values)
@@ -78,6 +79,8 @@ def test_what_is_no_ratio_is_refused():
     """A ratio of zero, and a transmission of two joints, which cannot map one number."""
     with pytest.raises(TransmissionError):
         simple_transmission(0.0)
+    with pytest.raises(TransmissionError, match=r'reduction, offset or reversed.*ratio'):
+        apply_position(1.0, {'ratio': 2.0})
     wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
     with pytest.raises(TransmissionError, match='one actuator and one joint'):
         apply_to_command(VelocityCommand(1.0), wrist)
@@ -104,17 +107,18 @@ FEEDBACK = [
     *((unapply_to_feedback, apply_to_command, *pair) for pair in FEEDBACK),
 ])  # fmt: skip
 def test_messages(convert, other, message, mapped):
-    """Each number is mapped, peaks as magnitudes, the rest stays; the wrong way is refused."""
+    """Each number is mapped, peaks as magnitudes, the rest stays; a command is no feedback."""
     before = replace(message)
-    transmission = simple_transmission(2.0, 0.5, reversed=True)
-    assert convert(message, transmission) == mapped
+    given_numbers = {'reduction': 2.0, 'offset': 0.5, 'reversed': True}
+    transmission = simple_transmission(**given_numbers)
+    assert convert(message, transmission) == convert(message, given_numbers) == mapped
     assert message == before
-    # Returned unmapped, it would be taken for mapped.
-    is_command = convert is apply_to_command
-    said = 'expected feedback, found a command' if is_command else 'expected a command, found feed'
-    with pytest.raises(MessageError, match=f'{said}.*{type(message).__name__}') as caught:
-        other(message, transmission)
-    assert caught.value.reason == 'other_type'
+    if convert is apply_to_command:
+        assert other(message, transmission) is message
+    else:  # returned unmapped, it would be taken for a mapped command
+        with pytest.raises(MessageError, match='expected a command') as caught:
+            other(message, transmission)
+        assert caught.value.reason == 'other_type'
     assert convert(message, None) is other(message, None) is message
 
 
@@ -215,7 +219,7 @@ def make_trajectory(types, numbers, names=('j',)):
 @pytest.mark.ros
 @pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
 def test_messages_of_ros(types, convert):
-    """A JointState comes back as a new one, mapped as its record is; no other one unchanged."""
+    """A JointState comes back as a new one, mapped as its record is; others are no commands."""
     message = types['JointState'](name=['j'], position=[0.5], effort=[2.0])
     message.header.stamp.sec, message.header.frame_id = 7, 'base'
     mapped = convert(message, GEARED)
@@ -226,8 +230,11 @@ def test_messages_of_ros(types, convert):
         np.testing.assert_array_equal(found, value)
     assert list(message.position) == [0.5]
     one, two = ([0.5], [], [], []), ([0.5, 0.6], [], [], [])
+    battery = types['BatteryState']()
+    if convert is unapply_to_feedback:
+        assert convert(battery, GEARED) is battery
     for wrong, reason, words in (
-        (types['BatteryState'](), 'other_type', 'BatteryState cannot be mapped'),
+        *[(battery, 'other_type', 'cannot be mapped')] * (convert is apply_to_command),
         (make_trajectory(types, one, 'jk'), 'several_joints', "'j'"),
         (make_trajectory(types, two), 'ragged', 'more values'),
     ):

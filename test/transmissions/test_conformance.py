@@ -142,8 +142,8 @@ def mutate(result, values, *_):
 
 def remember(result, values, t, *_):
     """Filter over calls."""
-    result += 1e-6 * getattr(t, 'last', 0.0)
-    t.last = float(np.nansum(result))
+    result += 1e-6 * vars(t).get('_last', 0.0)
+    t._last = float(np.nansum(result))
     return result
 
 

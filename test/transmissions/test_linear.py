@@ -44,12 +44,14 @@ def test_a_matrix_that_is_no_transmission_is_refused(matrix, more, error):
 
 
 def test_a_matrix_is_copied_and_cannot_be_changed():
-    """What a transmission was built from may be changed afterwards without effect."""
+    """What a transmission was built from may be changed without effect, and it itself cannot."""
     matrix, offset = np.array([[2.0]]), np.array([1.0])
     t = Matrix(matrix, offset)
     matrix[...], offset[...] = 7.0, 7.0
     assert t.actuator_to_joint('position', [3.0]) == [7.0]
     assert t.joint_offset == (1.0,)
+    with pytest.raises(AttributeError, match='Matrix is immutable, joint_offset'):
+        t.joint_offset = (2.0,)
     coefficients, _, bias = t.coefficients('actuator_to_joint', Quantity.POSITION)
     for array in (coefficients, bias):
         with pytest.raises(ValueError, match='read-only'):

@@ -148,6 +148,7 @@ def test_a_batch_is_solved_without_a_search(name, monkeypatch):
     for direction in DIRECTIONS:
         at = positions_of(t, t.domain.space, direction, x)
         found = t.map(direction, 'position', at)
+        assert t.map(direction, 'position', at[:0]).shape == found[:0].shape
         for number in range(0, 500, 50):
             assert np.array_equal(t.map(direction, 'position', at[number]), found[number])
         (mechanism,) = t.parts(direction)

@@ -137,6 +137,9 @@ def test_an_unknown_parameter_is_refused_with_the_known(t, nested):
     with pytest.raises(ParameterError, match='unknown parameter') as caught:
         t.with_parameters({'wrist': nested})
     assert 'actuators.left.mechanical_reduction' in caught.value.expected
+    path = next(iter(nested.values()))
+    if path == {'lift': {'offset': 1.0}}:
+        assert "'joints.lift.offset': 'lift'" in str(caught.value)  # the unknown part
     # A simple transmission does not use the reduction of its actuator.
     with pytest.raises(ParameterError, match='unknown parameter'):
         t.with_parameters({'lift.actuators.drive.mechanical_reduction': 2.0})

@@ -119,6 +119,10 @@ def test_ignored_absolute_encoder_passes_by_role(load_vectors, describe):
         numbers = case['interfaces'][IGNORE_ENCODER]['actuator_to_joint']
         ours = robot.actuator_to_joint('absolute_position', numbers['in']).tolist()
         assert ours == numbers['in'] == numbers['out'][::-1]
+        flag = {'ignore_transmission_for_absolute_encoders': True}
+        ar, jr, offset = (case[key] for key in NUMBERS)
+        alone = DifferentialTransmission(ar, jr, offset, **flag)
+        assert alone.actuator_to_joint('absolute_position', numbers['in']).tolist() == ours
         # The encoder alone is concerned.
         numbers = case['interfaces']['position']['actuator_to_joint']
         ours = robot.actuator_to_joint('position', numbers['in'])

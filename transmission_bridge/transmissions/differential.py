@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy.typing as npt
+
+from transmission_bridge.interfaces import Direction, quantity_of
 from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, Ratio
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.types import Array
 
 
 class DifferentialTransmission(LinearTransmission):
@@ -37,6 +42,8 @@ class DifferentialTransmission(LinearTransmission):
     :param actuator_reduction: ``(ar1, ar2)``.
     :param joint_reduction: ``(jr1, jr2)``.
     :param joint_offset: ``(off1, off2)`` [rad or m].
+    :param ignore_transmission_for_absolute_encoders: Whether absolute encoders are at the joints:
+        ``absolute_position`` then passes by role. The class of ROS 1 swaps the two.
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
@@ -47,7 +54,10 @@ class DifferentialTransmission(LinearTransmission):
         actuator_reduction: Sequence[float],
         joint_reduction: Sequence[float],
         joint_offset: Sequence[float] = (0.0, 0.0),
+        *,
+        ignore_transmission_for_absolute_encoders: bool = False,
     ) -> None:
+        self._passes_encoders = ignore_transmission_for_absolute_encoders
         ar1, ar2 = as_ratios('actuator_reduction', actuator_reduction, 2)
         jr1, jr2 = as_ratios('joint_reduction', joint_reduction, 2)
         super().__init__(
@@ -59,6 +69,15 @@ class DifferentialTransmission(LinearTransmission):
             actuator_ratio=[Ratio((ar1,)), Ratio((ar2,))],
             joint_ratio=[Ratio((jr1,)), Ratio((jr2,))],
         )
+
+    def map(
+        self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any
+    ) -> Array:
+        """Map values; see :meth:`~.transmission.Transmission.map`."""
+        if self._passes_encoders and interface == 'absolute_position':
+            quantity_of(interface, direction)
+            return as_values('values', values, 2).copy()
+        return super().map(direction, interface, values, **options)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> DifferentialTransmission:

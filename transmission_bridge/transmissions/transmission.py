@@ -23,7 +23,7 @@ or [m] (REP 103), efforts in [N m] or [N].
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from typing import Any, ClassVar, TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +59,17 @@ DERIVED = (
 GEARS = {'actuator_reduction': 1.0, 'joint_reduction': 1.0, 'joint_offset': 0.0}
 
 
-class Transmission(ABC):
+class _ImmutableMeta(ABCMeta):
+    """The class of classes whose instances are complete after the constructor."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        """Build an instance."""
+        new = super().__call__(*args, **options)
+        vars(new)['_is_built'] = True
+        return new
+
+
+class Transmission(metaclass=_ImmutableMeta):
     """
     A map between actuator and joint space.
 
@@ -113,6 +123,16 @@ class Transmission(ABC):
             from a description.
         """
         raise reader.error(f'{cls.__name__} does not define from_spec')
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """
+        Set an attribute in the constructor.
+
+        :raises AttributeError: If it is public and the instance is built.
+        """
+        if not name.startswith('_') and '_is_built' in vars(self):
+            raise AttributeError(f'{type(self).__name__} is immutable, {name} cannot be changed')
+        super().__setattr__(name, value)
 
     @property
     def n_actuators(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,9 @@ from transmission_bridge.types import Array
 # Any transmission of one actuator and one joint can be used. If its ratio depends on position,
 # rates and efforts need the position ``at``, in the space of the given number.
 
+#: A transmission, or the arguments of :func:`simple_transmission` by name.
+OneJoint: TypeAlias = Transmission | Mapping[str, Any]
+
 
 def simple_transmission(
     reduction: float = 1.0,
@@ -70,36 +73,49 @@ def simple_transmission(
     return SimpleTransmission(-reduction if reversed else reduction, offset)
 
 
-def apply_position(value: float, transmission: Transmission) -> float:
+def _as_transmission(given: OneJoint) -> Transmission:
+    if not isinstance(given, Mapping):
+        return given
+    unknown = given.keys() - {'reduction', 'offset', 'reversed'}
+    if unknown:
+        raise TransmissionError(
+            'a mapping is no transmission of one joint',
+            expected='reduction, offset or reversed',
+            found=', '.join(map(str, sorted(unknown, key=str))),
+        )
+    return simple_transmission(**given)
+
+
+def apply_position(value: float, transmission: OneJoint) -> float:
     """
     Return the actuator position of a joint position.
 
     :param value: Joint position [rad or m].
-    :param transmission: One actuator, one joint.
+    :param transmission: One actuator, one joint; or a mapping, see :data:`OneJoint`.
     :returns: Actuator position [rad or m].
     :raises TransmissionError: If the transmission has more actuators or joints.
     """
     return _map_number(JOINT_TO_ACTUATOR, 'position', value, transmission, None)
 
 
-def unapply_position(value: float, transmission: Transmission) -> float:
+def unapply_position(value: float, transmission: OneJoint) -> float:
     """
     Return the joint position of an actuator position.
 
     :param value: Actuator position [rad or m].
-    :param transmission: One actuator, one joint.
+    :param transmission: One actuator, one joint; or a mapping, see :data:`OneJoint`.
     :returns: Joint position [rad or m].
     :raises TransmissionError: If the transmission has more actuators or joints.
     """
     return _map_number(ACTUATOR_TO_JOINT, 'position', value, transmission, None)
 
 
-def apply_rate(value: float, transmission: Transmission, *, at: float | None = None) -> float:
+def apply_rate(value: float, transmission: OneJoint, *, at: float | None = None) -> float:
     """
     Map a joint velocity, or an acceleration at standstill, to the actuator.
 
     :param value: Joint rate [rad or m, per second or per second squared].
-    :param transmission: One actuator, one joint.
+    :param transmission: One actuator, one joint; or a mapping, see :data:`OneJoint`.
     :param at: Joint position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Actuator rate, in the actuator's unit.
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
@@ -108,12 +124,12 @@ def apply_rate(value: float, transmission: Transmission, *, at: float | None = N
     return _map_number(JOINT_TO_ACTUATOR, 'velocity', value, transmission, at)
 
 
-def unapply_rate(value: float, transmission: Transmission, *, at: float | None = None) -> float:
+def unapply_rate(value: float, transmission: OneJoint, *, at: float | None = None) -> float:
     """
     Map an actuator velocity, or an acceleration at standstill, to the joint.
 
     :param value: Actuator rate [rad or m, per second or per second squared].
-    :param transmission: One actuator, one joint.
+    :param transmission: One actuator, one joint; or a mapping, see :data:`OneJoint`.
     :param at: Actuator position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Joint rate, in the joint's unit.
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
@@ -122,12 +138,12 @@ def unapply_rate(value: float, transmission: Transmission, *, at: float | None =
     return _map_number(ACTUATOR_TO_JOINT, 'velocity', value, transmission, at)
 
 
-def apply_effort(value: float, transmission: Transmission, *, at: float | None = None) -> float:
+def apply_effort(value: float, transmission: OneJoint, *, at: float | None = None) -> float:
     """
     Return the actuator effort of a joint effort.
 
     :param value: Joint effort [N m or N].
-    :param transmission: One actuator, one joint.
+    :param transmission: One actuator, one joint; or a mapping, see :data:`OneJoint`.
     :param at: Joint position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Actuator effort [N m or N].
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
@@ -136,12 +152,12 @@ def apply_effort(value: float, transmission: Transmission, *, at: float | None =
     return _map_number(JOINT_TO_ACTUATOR, 'effort', value, transmission, at)
 
 
-def unapply_effort(value: float, transmission: Transmission, *, at: float | None = None) -> float:
+def unapply_effort(value: float, transmission: OneJoint, *, at: float | None = None) -> float:
     """
     Return the joint effort of an actuator effort.
 
     :param value: Actuator effort [N m or N].
-    :param transmission: One actuator, one joint.
+    :param transmission: One actuator, one joint; or a mapping, see :data:`OneJoint`.
     :param at: Actuator position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Joint effort [N m or N].
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
@@ -154,10 +170,11 @@ def _map_number(
     direction: Direction,
     interface: str,
     value: float,
-    transmission: Transmission,
+    transmission: OneJoint,
     at: float | None,
     rate: float | None = None,
 ) -> float:
+    transmission = _as_transmission(transmission)
     size = (transmission.n_actuators, transmission.n_joints)
     if size != (1, 1):
         raise TransmissionError(
@@ -306,22 +323,18 @@ class BeginMotion:
 # Omitted numbers stay omitted: an omitted rate never becomes zero, which would mean "do not move".
 # As in Beam Bots (``BB.Transmission``), messages without numbers of the joint (hold, stop) are
 # returned unchanged, and so are all messages without a transmission. A JointState or
-# JointTrajectory of ROS is mapped in both directions. Other ROS messages are rejected, and so are
-# commands instead of feedback and feedback instead of commands, because unmapped results would
-# look like mapped ones.
+# JointTrajectory of ROS is mapped in both directions. As commands, other ROS messages and feedback
+# are rejected, because unmapped results would look like mapped ones.
 
 
 _ONE_NUMBER = (PositionCommand, VelocityCommand, EffortCommand)
-
-#: Kinds that are mapped in one direction only.
-_ONE_WAY = (*_ONE_NUMBER, TrajectoryCommand, BeginMotion)
 
 #: The numbers of a command, in the order of the arrays of a ROS waypoint.
 _NUMBERS = ('position', 'velocity', 'acceleration', 'effort')
 
 
 def apply_to_command(
-    command: Any, transmission: Transmission | None, *, at: float | None = None
+    command: Any, transmission: OneJoint | None, *, at: float | None = None
 ) -> Any:
     """
     Map a command to a joint to a command to its actuator.
@@ -342,6 +355,7 @@ def apply_to_command(
     """
     if transmission is None:
         return command
+    transmission = _as_transmission(transmission)
     if isinstance(command, TrajectoryCommand):
         points = tuple(_map_numbers(point, transmission, at) for point in command.waypoints)
         return replace(command, waypoints=points)
@@ -351,14 +365,14 @@ def apply_to_command(
 
 
 def unapply_to_feedback(
-    feedback: Any, transmission: Transmission | None, *, at: float | None = None
+    feedback: Any, transmission: OneJoint | None, *, at: float | None = None
 ) -> Any:
     """
     Map the feedback of an actuator to its joint.
 
     Begin-motion is mapped; its peak velocity and acceleration stay magnitudes. JointState and
-    JointTrajectory are mapped, as ROS messages or records, with the same names. Hold, stop and
-    objects of other libraries are returned unchanged.
+    JointTrajectory are mapped, as ROS messages or records, with the same names. Everything else,
+    commands among them, is returned unchanged.
 
     :param feedback: In actuator space [rad, m, N m, N].
     :param transmission: One actuator, one joint; ``None`` leaves the feedback unchanged.
@@ -366,12 +380,13 @@ def unapply_to_feedback(
         of a begin-motion; needed if the ratio depends on position, else ignored.
     :returns: Feedback of the same kind in joint space, or the same object.
     :raises MessageError: If a message has several joints (``several_joints``) or more values than
-        joints (``ragged``), or is a command with numbers or another ROS message (``other_type``).
+        joints (``ragged``).
     :raises TransmissionError: If the transmission has more actuators or joints, or a position is
         needed and missing.
     """
-    if transmission is None:
+    if transmission is None or isinstance(feedback, (*_ONE_NUMBER, TrajectoryCommand)):
         return feedback
+    transmission = _as_transmission(transmission)
     if isinstance(feedback, BeginMotion):
         peak, acceleration = (
             None if rate is None else abs(unapply_rate(rate, transmission, at=at))
@@ -403,12 +418,8 @@ def _map_message(
     message: Any, direction: Direction, transmission: Transmission, at: float | None
 ) -> Any:
     """Map a JointState or JointTrajectory; return objects without numbers unchanged."""
-    if isinstance(message, _ONE_WAY):
-        kinds = ('feedback', 'a command')
-        found, expected = kinds if direction == JOINT_TO_ACTUATOR else kinds[::-1]
-        raise MessageError(
-            'other_type', f'expected {expected}, found {found}: {type(message).__name__}'
-        )
+    if isinstance(message, BeginMotion):
+        raise MessageError('other_type', 'expected a command, found feedback: BeginMotion')
     if isinstance(message, JointStateRecord):
         return _map_joint_state(message, direction, transmission, at)
     if isinstance(message, TrajectoryRecord):
@@ -416,14 +427,15 @@ def _map_message(
     fields = getattr(message, 'get_fields_and_field_types', None)
     if fields is None:
         return message
-    names = set(fields())
-    mapped = type(message)()
+    names, mapped = set(fields()), type(message)()
     if names >= {'name', 'position', 'velocity', 'effort'}:
         state = record_from_message(message)
         fill_message(mapped, _map_joint_state(state, direction, transmission, at))
     elif names >= {'joint_names', 'points'}:
         record = _map_trajectory(trajectory_from_message(message), direction, transmission)
         fill_trajectory(mapped, record, lambda: type(message.points[0])())
+    elif direction == ACTUATOR_TO_JOINT:
+        return message
     else:
         raise MessageError(
             'other_type',

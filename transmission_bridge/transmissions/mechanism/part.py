@@ -214,7 +214,7 @@ class CompiledPart:
     def _grid(self) -> StartGrid | None:
         """Solutions in bare coordinates; ``None`` for a formula and for many coordinates."""
         step, (r, n, *_) = self.step, self.step.near.counts
-        if not step.n_start or n not in POINTS:
+        if not (step.n_start and r) or n not in POINTS:
             return None
         # Also beyond the ends of the range, so that a sample at an end has neighbours.
         numbers = np.array(self.numbers)

@@ -123,7 +123,11 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     message, expected = 'parameters cannot be read', 'a mapping of parameter names'
     if name:
         names = (*('.'.join(tunable.path) for tunable in items[owner].tunables), *BY_ROLE)
-        message = f'unknown parameter {shown(name)}{closest(name, names)}'
+        parts = name.split('.')
+        known = [each.split('.') for each in names]
+        depth = max(k for k in range(len(parts)) if any(each[:k] == parts[:k] for each in known))
+        part = f': {shown(parts[depth])}' if depth else ''
+        message = f'unknown parameter {shown(name)}{part}{closest(name, names)}'
         expected = f'one of {", ".join(names)}'
     return ParameterError(
         message, transmission=owner, parameter=name, expected=expected, found=repr(value)

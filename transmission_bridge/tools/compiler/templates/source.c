@@ -149,10 +149,19 @@ static uint32_t run(NAME_state *state, const struct direction *way, const double
 {
   const int *member = way->members;
   uint32_t all = 0;
-  int k, row, t;
+  int k, row, t, is_known = 1;
 
   for (k = 0; k < 3 * way->n_in; k++) {
-    state->given[k] = isfinite(rows[k]) ? rows[k] : NAN;
+    const int is_finite = isfinite(rows[k]);
+
+    state->given[k] = is_finite ? rows[k] : NAN;
+    is_known &= is_finite;
+  }
+  if (way->n_mechanisms == 0 && is_known) {
+    /* Constant ratios, and nothing is missing. */
+    call(way->near, way, state, out);
+    memset(state->status, 0, sizeof state->status);
+    return 0;
   }
   for (k = 0; k < way->n_in; k++) {
     const double place = measured && isfinite(measured[k]) ? measured[k] : NAN;
