@@ -21,15 +21,17 @@ PLOT = ['matplotlib>=3.6']
 CLI = ['rich>=10', 'argcomplete>=3', 'PyYAML']
 BAGS = ['rosbags>=0.11']
 CALIBRATE = ['scipy>=1.8']
+SERVOS = ['rustypot>=1.11,<2']
 #: pycollada reads meshes in .dae; trimesh comes with viser.
 TUNE = ['viser>=1.1,<1.2', 'pycollada>=0.8']
 MECHANISMS = ['casadi>=3.6']
-TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]
+#: TinyXML2 builds the component of ros2_control in tests.
+TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', 'cmeel-tinyxml2', *MECHANISMS]
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
 PEERS = ['mujoco', 'pin', 'idyntree', 'mcap>=1.2']
 TEST = [
     *(*TEST_CORE, 'ruff==0.17.*', 'playwright', 'catkin_pkg'),
-    *(*PLOT, *CLI, *BAGS, *CALIBRATE, *TUNE, *PEERS),
+    *(*PLOT, *CLI, *BAGS, *CALIBRATE, *SERVOS, *TUNE, *PEERS),
 ]
 
 BUILT_IN = {
@@ -57,6 +59,7 @@ setup(
             'py.typed',
             'ros/fast_dds.xml',
             'tools/tune/page.css',
+            'tools/compiler/mapped/*.[ch]pp',
             'tools/compiler/templates/*',
         ]
     },
@@ -78,6 +81,7 @@ setup(
         'bags': BAGS,
         'calibrate': CALIBRATE,
         'mechanisms': MECHANISMS,
+        'servos': SERVOS,
         'tune': TUNE,
         'test': TEST,
         'test-core': TEST_CORE,
@@ -112,7 +116,11 @@ setup(
         'console_scripts': [
             f'transmission_bridge = {PACKAGE}.tools.main:main',
             f'bridge_node = {PACKAGE}.ros.bridge_main:main',
-            f'simulated_driver = {PACKAGE}.ros.simulated_driver_main:main',
+            f'driver_node = {PACKAGE}.ros.driver_main:main',
+        ],
+        f'{PACKAGE}.drivers': [
+            f'{PACKAGE}/SerialServos = {PACKAGE}.drivers.servos:SerialServos',
+            f'{PACKAGE}/SimulatedDriver = {PACKAGE}.drivers.simulated:SimulatedDriver',
         ],
         f'{PACKAGE}.transmissions': [
             f'{type_name} = {PACKAGE}.transmissions.{target}'

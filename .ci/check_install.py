@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 PACKAGE = 'transmission_bridge'
-EXECUTABLES = ('bridge_node', 'simulated_driver', PACKAGE)
+EXECUTABLES = ('bridge_node', 'driver_node', PACKAGE)
 SOURCE = Path(__file__).resolve().parents[1]
 
 #: Longest wait for a node [s].

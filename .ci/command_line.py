@@ -42,10 +42,15 @@ except `tune` and `watch`, which run until then.{exits}
 
 ## Nodes
 
-`bridge_node` and `simulated_driver` accept these arguments;
+`bridge_node` and [`driver_node`](drivers.md) accept these arguments;
 [parameters](commands_and_states.md#parameters) follow behind `--ros-args`.
 
-- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`.
+- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`. The
+  bridge then starts by itself (`autostart`).
+- `--driver FILE.py`: a Python file with [drivers](drivers.md): class `Servos` in `arm.py` becomes
+  the plugin `arm/Servos`.
+- `--simulate`: [simulated motors](drivers.md#simulated-motors) instead of the drivers of the URDF;
+  `bridge_node` only.
 - `--executor NAME`: `events`, `single_threaded`, or `auto`: the first of these that rclpy has.
 
 ## Completion

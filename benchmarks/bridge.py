@@ -28,9 +28,8 @@ import subprocess
 import sys
 import tempfile
 
+from network import isolate_network
 from robot import LEG_JOINTS, LEG_MOTORS, legs_urdf, robot_urdf
-
-from transmission_bridge.tools.demo.processes import isolate_network
 
 HERE = Path(__file__).resolve().parent
 LOAD_CPU, NODE_CPU = 0, 1

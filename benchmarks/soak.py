@@ -31,12 +31,11 @@ from typing import Any
 from bridge import bridge_command, names
 from diagnostic_msgs.msg import DiagnosticArray
 from drivers import Driver
+from network import isolate_network
 import rclpy
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
-
-from transmission_bridge.tools.demo.processes import isolate_network
 
 try:
     from rclpy.experimental import EventsExecutor as Executor

@@ -29,6 +29,7 @@ ARGUMENTS = [
         ('autostart', 'true', 'Whether the bridge activates itself when it has a description.'),
         ('use_sim_time', 'false', 'Whether ROS time comes from /clock.'),
         ('log_level', 'info', 'Lowest severity in the log: debug, info, warn, error or fatal.'),
+        ('simulate', 'false', 'Whether all motors are simulated.'),
         ('respawn', 'false', 'Whether the bridge is restarted one second after its end.'),
     )
 ]
@@ -37,7 +38,11 @@ ARGUMENTS = [
 def start_bridge(context: LaunchContext) -> list[Action]:
     """Return the bridge. An empty value is left to the bridge or to the parameter file."""
     names = [each.name for each in ARGUMENTS if context.launch_configurations[each.name]]
-    return [bridge_node(**{name: LaunchConfiguration(name) for name in names})]
+    values = {name: LaunchConfiguration(name) for name in names if name != 'simulate'}
+    if context.launch_configurations['simulate'] == 'true':
+        plugins = ['*=transmission_bridge/SimulatedDriver']
+        values['parameters'] = [{'hardware_plugins': plugins}]
+    return [bridge_node(**values)]
 
 
 def generate_launch_description() -> LaunchDescription:

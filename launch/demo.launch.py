@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The moving example arm with a simulated driver, the bridge, and RViz if it is installed.
+The example arm with simulated motors, the bridge, and RViz if it is installed.
 
-It stops moving when another node commands it::
+::
 
     ros2 launch transmission_bridge demo.launch.py
     ros2 topic pub --once /joint_commands sensor_msgs/msg/JointState \
@@ -17,7 +17,6 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
 
 from transmission_bridge.ros.launching import DescriptionFromFile, start_if_installed
 
@@ -28,28 +27,23 @@ ARGUMENTS = [
     DeclareLaunchArgument(name, default_value=default, description=text)
     for name, default, text in (
         ('robot_description_file', f'{SHARE}/urdf/arm.urdf', 'URDF or xacro file.'),
-        ('move', 'true', 'Whether the arm moves until another node commands it.'),
         ('rviz', 'true', 'Whether RViz starts if it is installed.'),
     )
 ]
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return driver, bridge and view."""
+    """Return bridge and view."""
     common = {'namespace': LaunchConfiguration('namespace', default=''), 'output': 'screen'}
     clock = {'use_sim_time': LaunchConfiguration('use_sim_time', default='false')}
     xacro = LaunchConfiguration('xacro_arguments', default='')
     description = DescriptionFromFile(LaunchConfiguration('robot_description_file'), xacro)
     robot = {'robot_description': description, **clock}
-    bridge = IncludeLaunchDescription(f'{SHARE}/launch/bridge.launch.py')
-    driver = Node(
-        package='transmission_bridge',
-        executable='simulated_driver',
-        parameters=[robot, {'move_demo': LaunchConfiguration('move')}],
-        **common,
+    bridge = IncludeLaunchDescription(
+        f'{SHARE}/launch/bridge.launch.py', launch_arguments={'simulate': 'true'}.items()
     )
     state_publisher = start_if_installed('robot_state_publisher', parameters=[robot], **common)
     rviz = start_if_installed(
         'rviz2', parameters=[clock], condition=IfCondition(LaunchConfiguration('rviz')), **common
     )
-    return LaunchDescription([*ARGUMENTS, bridge, driver, state_publisher, rviz])
+    return LaunchDescription([*ARGUMENTS, bridge, state_publisher, rviz])

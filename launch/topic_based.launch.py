@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-ros2_control with topic-based hardware, the bridge, and a simulated driver.
+ros2_control with topic-based hardware, and the bridge with simulated motors.
 
-The controller manager's component uses joint space, the driver uses actuator space.
+The controller manager's component uses joint space, the motors use actuator space.
 
 ::
 
@@ -32,7 +32,6 @@ ARGUMENTS = [
         ('robot_description_file', f'{SHARE}/urdf/topic_based.urdf', 'URDF or xacro file.'),
         ('params_file', f'{SHARE}/config/topic_based.yaml', 'Parameter file of the bridge.'),
         ('controllers_file', CONTROLLERS_FILE, 'Parameter file of the controller manager.'),
-        ('move', 'false', 'Whether the arm of the demo moves; not with controllers.'),
         ('rviz', 'false', 'Whether RViz starts if it is installed.'),
     )
 ]

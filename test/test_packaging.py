@@ -64,7 +64,7 @@ def test_every_entry_point_is_there(built_in_types):
     registry = Registry()
     for name in built_in_types:
         assert registry.load(name).__doc__
-    for name in ('transmission_bridge', 'bridge_node', 'simulated_driver'):
+    for name in ('transmission_bridge', 'bridge_node', 'driver_node'):
         (script,) = importlib.metadata.entry_points(group='console_scripts', name=name)
         assert script.value.startswith('transmission_bridge.')
 

@@ -25,6 +25,7 @@ from typing import Any, TYPE_CHECKING
 if TYPE_CHECKING:
     from transmission_bridge import kinematics as kinematics
     from transmission_bridge.description import Finding, load_description, RobotDescription
+    from transmission_bridge.drivers import Command, Driver, DriverError, Hardware
     from transmission_bridge.errors import (
         ParameterError,
         ShapeError,
@@ -65,10 +66,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     'BeginMotion',
+    'Command',
     'Domain',
+    'Driver',
+    'DriverError',
     'EffortCommand',
     'EquationTransmission',
     'Finding',
+    'Hardware',
     'HoldCommand',
     'JointWaypoint',
     'LinearTransmission',
@@ -108,6 +113,7 @@ __version__ = '0.1.0'
 _ROOMS = {
     'conformance': (),
     'description': ('Finding', 'RobotDescription', 'load_description'),
+    'drivers': ('Command', 'Driver', 'DriverError', 'Hardware'),
     'errors': (
         'ParameterError',
         'ShapeError',

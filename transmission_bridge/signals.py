@@ -148,8 +148,8 @@ def clean_end() -> Iterator[None]:
         ignored.append(unraisable.exc_value)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
-    ends = dict.fromkeys((signal.SIGTERM, signal.SIGHUP), end_process)
-    with _handle_signals({**ends, signal.SIGALRM: raise_again}):
+    ends: dict[int, Handler] = dict.fromkeys((signal.SIGTERM, signal.SIGHUP), end_process)
+    with _handle_signals(ends | {signal.SIGALRM: raise_again}):
         sys.unraisablehook = note_ignored
         try:
             yield

@@ -29,6 +29,8 @@ setup(
     maintainer_email='maintainers@transmission-bridge.invalid',
     description='A robot of one joint with a driver of its own, on transmission_bridge',
     license='Apache-2.0',
-    # The "executable" of the launch file.
-    entry_points={'console_scripts': [f'driver = {PACKAGE}.driver:main']},
+    # The name is the text of <plugin> in the URDF.
+    entry_points={
+        'transmission_bridge.drivers': [f'{PACKAGE}/Motors = {PACKAGE}.my_robot:Motors'],
+    },
 )

@@ -10,9 +10,10 @@ import rclpy
 from sensor_msgs.msg import JointState
 
 STEP = 0.1  # rad, less than velocity limit x 0.15 s (max_step)
-if not all('=' in each for each in sys.argv[1:]):
-    sys.exit(__doc__)
-goal = {name: float(number) for name, number in (each.split('=') for each in sys.argv[1:])}
+try:
+    goal = {name: float(number) for name, number in (each.split('=') for each in sys.argv[1:])}
+except ValueError:
+    sys.exit(f'{__doc__}\nexpected joint=number, found {" ".join(sys.argv[1:])}')
 rclpy.init()
 node = rclpy.create_node('command')
 at, sent = {}, {}  # joint positions: from the bridge, and commanded
@@ -29,7 +30,10 @@ deadline = time.monotonic() + 10.0
 # Repeatedly, because messages before the discovery of driver and bridge are lost.
 while sent != goal or any(abs(at[name] - goal[name]) > 0.01 for name in goal):
     if time.monotonic() > deadline:
-        sys.exit(f'not at {goal}: joint_states has {at or "nothing"}')
+        unknown = ', '.join(goal.keys() - at)
+        if at and unknown:  # the bridge omits a joint in an unknown turn
+            sys.exit(f'no position of {unknown}: unknown to the bridge, or in an unknown turn')
+        sys.exit(f'not at {goal}, clamped to the limits or not moved: {at or "no joint_states"}')
     # In steps from the measured positions, because a joint cannot jump to its goal.
     sent = {n: max(at[n] - STEP, min(at[n] + STEP, goal[n])) for n in goal.keys() & at}
     if sent:

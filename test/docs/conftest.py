@@ -78,7 +78,8 @@ def start_bridge(harness, folder):
     processes = []
 
     def start(*more, urdf='my_robot.urdf'):
-        line = ['--urdf', folder / urdf, '--ros-args', '-p', 'autostart:=true', *more]
+        own = ['--driver', folder / 'my_robot.py'] if urdf == 'my_robot.urdf' else []
+        line = ['--urdf', folder / urdf, *own, *(['--ros-args', *more] if more else [])]
         module = 'transmission_bridge.ros.bridge_main'
         processes.append(harness.Process(module, line, env=harness.KILLED))
         return processes[-1]

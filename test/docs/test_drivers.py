@@ -1,21 +1,37 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""docs/drivers.md: its numbers are those that one finds by hand, and those of the bridge."""
+"""The driver of the README, and docs/drivers.md: its numbers are those of hand and bridge."""
 
 from __future__ import annotations
 
 import math
 import re
+import sys
+from types import ModuleType, SimpleNamespace
 
 from documents import DOCUMENTS
 import numpy as np
 import pytest
+from waiting import wait
 from zoo.elements import of_snippet
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.drivers import (
+    add_driver,
+    DriverHost,
+    find_driver,
+    list_hardware,
+    registry,
+)
 from transmission_bridge.interfaces import FIELDS
+
+README = DOCUMENTS['README.md']
+
+#: Links and joints around the block of the README.
+LINKS = """<robot name="r"><link name="a"/><link name="b"/><joint name="hinge" type="continuous">
+<parent link="a"/><child link="b"/></joint>{}</robot>"""
 
 TEXT = DOCUMENTS['drivers.md'].section('Units')
 
@@ -26,6 +42,38 @@ DRIVERS = re.findall(
     re.MULTILINE | re.DOTALL,
 )
 ROW = re.compile(r'^\| (\w+) (\S+) .*? \| `([^`]+)` .*? \| (\S+) \|$', re.MULTILINE)
+
+
+def test_the_driver_of_the_readme_drives_a_motor(monkeypatch):
+    """Its 17 lines and its URDF, with any bus that has the two methods."""
+    text = README.files['my_driver.py']
+    assert len(text.splitlines()) <= 17
+    goals, opened = {}, []
+
+    def open_bus(port):
+        opened.append(port)
+        return SimpleNamespace(
+            read_position=lambda number: goals.get(number, 1.0), write_goal=goals.__setitem__
+        )
+
+    library, module = ModuleType('my_bus'), ModuleType('my_driver')
+    library.Bus = open_bus
+    monkeypatch.setitem(sys.modules, 'my_bus', library)
+    monkeypatch.setattr(registry, '_local', {})
+    exec(compile(text, 'my_driver.py', 'exec'), vars(module))
+    add_driver('my_driver/Servos', module.Servos)
+    (block,) = README.snippets('xml')
+    robot = RobotTransmissions(load_description(LINKS.format(block)))
+    ((plugin, hardware),) = list_hardware(robot).values()
+    states = []
+    host = DriverHost(
+        find_driver(plugin)(), hardware, lambda: states.append(host.take_state()), print
+    )
+    host.take_step('activate')
+    host.send_commands(np.array([[-5.0], [np.nan], [np.nan]]))
+    wait(lambda: states and states[-1].rows.tolist() == [[-5.0]], 'the goal')
+    host.end()
+    assert (opened, goals) == (['/dev/ttyUSB0'], {1: -5.0})
 
 
 @pytest.mark.parametrize(

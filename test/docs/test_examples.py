@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import textwrap
 
 from documents import DOCUMENTS, python, ROOT
@@ -18,10 +17,14 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import state_path
+from sts_bus import Bus, PortThread, Servo, TORQUE
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.drivers import find_drivers, list_periods
 from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.tools.robot import BridgeSetup
 
 FIRST = DOCUMENTS['first_robot.md']
 MY_ROBOT, ARM = ROOT / 'examples' / 'my_robot', ROOT / 'examples' / 'servo_arm'
@@ -29,7 +32,7 @@ LICENCE = ('Copyright 2026 The transmission_bridge authors', 'SPDX-License-Ident
 
 
 @pytest.mark.parametrize(('path', 'header'), [
-    ('my_robot/my_robot/driver.py', '# {}\n#\n# {}\n'),
+    ('my_robot/my_robot/my_robot.py', '# {}\n#\n# {}\n'),
     ('my_robot/launch/my_robot.launch.py', '# {}\n#\n# {}\n'),
     ('my_robot/urdf/my_robot.urdf', '<!-- {} -->\n<!-- {} -->\n'),
 ])  # fmt: skip
@@ -89,10 +92,8 @@ def installed(source):
 
 
 @pytest.mark.ros
-def test_what_my_robot_installs(installed, peer, start_script, message, harness):
-    """Files are where ros2 run and ros2 launch look, and the driver follows a command."""
-    program = installed / 'lib' / 'my_robot' / 'driver'
-    assert os.access(program, os.X_OK)
+def test_what_my_robot_installs(installed, peer, start_process, message, harness):
+    """Files are where ros2 launch looks, and the bridge finds the driver and moves the joint."""
     share = installed / 'share'
     assert (share / 'ament_index' / 'resource_index' / 'packages' / 'my_robot').exists()
     launch = 'launch/my_robot.launch.py'
@@ -102,15 +103,15 @@ def test_what_my_robot_installs(installed, peer, start_script, message, harness)
     text = (MY_ROBOT / launch).read_text(encoding='utf-8')
     assert "parents[1] / 'urdf' / 'my_robot.urdf'" in text
     (site,) = installed.glob('lib/python3*/site-packages')
-    driver = start_script(program=program, **before(site, 'PYTHONPATH'))
-    motors, publisher = peer.listen('actuator_states'), peer.publisher('actuator_commands')
-    # No command may be on its way when Ctrl-C comes: rclpy fails in the conversion of a message.
-    send = harness.repeat(lambda: peer.send(publisher, message({'hinge_motor': -25.0})))
+    urdf = share / 'my_robot' / 'urdf' / 'my_robot.urdf'
+    module = 'transmission_bridge.ros.bridge_main'
+    bridge = start_process(module, '--urdf', urdf, env=before(site, 'PYTHONPATH'))
+    motors, publisher = peer.listen('actuator_states'), peer.publisher('joint_commands')
+    send = harness.repeat(lambda: peer.send(publisher, message({'hinge': 0.5})))
     peer.spin_until(
         lambda: send() or (motors and np.allclose(motors[-1].position, -25.0)), 'a motor at -25'
     )
-    code, _, errors = driver.ended(signal.SIGINT)
-    assert (code, errors) == (0, '')
+    bridge.ends_well()
 
 
 @pytest.mark.ros
@@ -142,18 +143,22 @@ def ticks_at(joints):
 
 
 def test_nothing_is_odd_in_servo_arm():
-    """It has the document's transmission, no finding, and for every servo its period."""
-    yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
+    """It has the document's transmission, no finding but of ids, and a turn of each servo."""
     xml = FIRST.snippets('xml')
     (snippet,) = [text for text in xml if text.startswith('<transmission name="shoulder_lift')]
     description = (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
     assert textwrap.indent(snippet, '    ') in description
-    assert ROBOT.findings == ()
+    assert {(each.severity, each.found) for each in ROBOT.findings} == {
+        ('info', repr(str(number))) for number in range(1, 7)
+    }
     assert ROBOT.joint_names == tuple(name.removesuffix('_servo') for name in ROBOT.actuator_names)
-    parameters = yaml.safe_load((ARM / 'servo_arm.yaml').read_text(encoding='utf-8'))
-    entries = parameters['/**']['ros__parameters']['wrap_period']
-    periods = dict(each.split('=') for each in entries)
-    assert periods == dict.fromkeys(ROBOT.actuator_names, str(TURN))
+    drivers = find_drivers(ROBOT, {})
+    assert drivers['servo_arm'][1].read_numbers('id') == [1, 2, 3, 4, 5, 6]
+    periods = dict.fromkeys(ROBOT.actuator_names, float(TURN))
+    assert list_periods(drivers) == pytest.approx(periods)
+    # Commands use them without a parameter file, which overrides them.
+    setup = BridgeSetup(BridgeOptions(wrap_period=('gripper_servo=8192',)), {}, '', b'')
+    assert setup.periods(ROBOT) == pytest.approx(periods | {'gripper_servo': 8192.0})
 
 
 def test_servos_read_what_the_comments_say_at_joint_zero():
@@ -199,33 +204,32 @@ def test_every_joint_is_known_at_the_first_reading(message, shares):
 @pytest.mark.ros
 def test_servo_arm_moves_over_the_seam(folder, start_script, start_bridge, peer):
     """It is known at start; the wrist passes from 4095 to 0 without a jump of the joint."""
-    for path in ARM.iterdir():
-        shutil.copy(path, folder)
-    driver = start_script('servo_driver.py')
-    joints, ticks = peer.listen('joint_states'), peer.listen('actuator_states')
-    # A busy machine stands still for longer than half a second, which is a warning otherwise.
-    more = ('--params-file', folder / 'servo_arm.yaml', '-p', 'command_timeout:=60.0')
-    bridge = start_bridge(*more, urdf='servo_arm.urdf')
-    peer.spin_until(lambda: joints, 'an arm that is known')
-    assert set(joints[0].names) == set(ROBOT.joint_names)
-    command = ('command.py', 'wrist_roll=1.0', 'shoulder_lift=0.5', 'gripper=0.3')
-    # It gives up after ten seconds, which may not be enough then.
-    peer.spin_until(
-        lambda: start_script(*command).ended()[::2] == (0, ''), 'an arm that was moved in silence'
-    )
-    goals = {
-        'shoulder_lift_servo': 2048 - 0.5 * TURN / math.tau,
-        'wrist_roll_servo': TURN + 512 + 1.0 * TURN / math.tau,
-    }
-
-    def arrived():
-        at = dict(zip(ticks[-1].names, ticks[-1].position, strict=True)) if ticks else {}
-        return at and all(abs(at[name] - goal) < 1.0 for name, goal in goals.items())
-
-    peer.spin_until(arrived, 'servos at their goals')
-    rolls = [dict(zip(each.names, each.position, strict=True))['wrist_roll'] for each in joints]
-    np.testing.assert_allclose(rolls[0], (4000 - TURN - 512) / TURN * math.tau, atol=1e-9)
-    assert np.ptp(rolls) < 2.0
-    assert bridge.stop() == 0
+    pytest.importorskip('rustypot', reason='rustypot is not installed')
+    port = folder / 'servo_bus'
+    text = (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
+    (folder / 'servo_arm.urdf').write_text(text.replace('/dev/ttyACM0', str(port)), 'utf-8')
+    servos = [Servo(k, 4000 if k == 5 else 2048, counts_turns=k == 5) for k in range(1, 7)]
+    joints = peer.listen('joint_states')
+    with PortThread(Bus(servos), port):
+        # A busy machine stands still for longer than half a second, which is a warning otherwise.
+        bridge = start_bridge('-p', 'command_timeout:=60.0', urdf='servo_arm.urdf')
+        peer.spin_until(lambda: joints, 'an arm that is known')
+        assert set(joints[0].names) == set(ROBOT.joint_names)
+        command = ('command.py', 'wrist_roll=1.0', 'shoulder_lift=0.5', 'gripper=0.3')
+        # It gives up after ten seconds, which may not be enough then.
+        peer.spin_until(
+            lambda: start_script(*command).ended()[::2] == (0, ''), 'an arm that was moved'
+        )
+        goals = {2: 2048 - 0.5 * TURN / math.tau, 5: TURN + 512 + 1.0 * TURN / math.tau}
+        peer.spin_until(
+            lambda: all(abs(servos[k - 1].at - goal) <= 1.0 for k, goal in goals.items()),
+            'servos at their goals',
+        )
+        rolls = [
+            dict(zip(each.names, each.position, strict=True))['wrist_roll'] for each in joints
+        ]
+        np.testing.assert_allclose(rolls[0], (4000 - TURN - 512) / TURN * math.tau, atol=1e-9)
+        assert np.ptp(rolls) < 2.0
+        assert bridge.stop() == 0
     assert 'WARN' not in bridge.output
-    assert driver.poll() is None
+    assert not any(servo.table[TORQUE] for servo in servos)

@@ -34,8 +34,8 @@ FOREIGN_OPTIONS = {
 #: Nodes and topics of others, and folders.
 THEIR_PATHS = {'/controller_manager', '/robot_joint_commands', '/dev/shm', '/tmp', '/etc', '/proc'}
 
-NODES = {PACKAGE, 'simulated_driver'}
-NODE_OPTIONS = {'--urdf', '--executor', '--help'}
+NODES = {PACKAGE, 'driver_node'}
+NODE_OPTIONS = {'--urdf', '--driver', '--simulate', '--executor', '--help'}
 
 
 @cache

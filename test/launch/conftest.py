@@ -13,7 +13,7 @@ import pytest
 
 RUN_LAUNCH = Path(__file__).parents[1] / 'support' / 'run_launch.py'
 
-EXECUTABLES = {'bridge_node': 'bridge_main', 'simulated_driver': 'simulated_driver_main'}
+EXECUTABLES = {'bridge_node': 'bridge_main', 'driver_node': 'driver_main'}
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ SILENCE = 0.5
 #: Parameters of the bridge. At a rate: it falls silent when nothing is known any more.
 PARAMETERS = {'autostart': True, 'publish_rate': 100.0, 'state_timeout': 0.4}
 
+#: Parameters of the driver.
+DRIVER = {'plugin': 'transmission_bridge/SimulatedDriver'}
+
 # -- systems -------------------------------------------------------------------------------------
 
 
@@ -41,13 +44,13 @@ class System:
 
     def start(self):
         """Start both nodes."""
-        self.start_node('simulated_driver')
+        self.start_node('driver')
         self.start_node('bridge')
 
     def start_node(self, name):
         """Start a node."""
         line = [*self._line]
-        for parameter in PARAMETERS.items() if name == 'bridge' else ():
+        for parameter in (PARAMETERS if name == 'bridge' else DRIVER).items():
             line += ['-p', '{}:={}'.format(*parameter)]
         module = f'transmission_bridge.ros.{name}_main'
         self._processes[name] = self._start_process(module, *line, env=self._env)
@@ -132,9 +135,9 @@ def test_crashes_of_driver_and_bridge(start_process, harness, peer):
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     joint, orders = Joint(harness, peer), peer.listen('actuator_commands')
     joint.move(0.5)
-    system.crash('simulated_driver')
+    system.crash('driver')
     joint.wait_for_silence()
-    system.start_node('simulated_driver')
+    system.start_node('driver')
     # The new one is at zero and stays there: a command is not repeated for it.
     joint.wait_for_position(0.0)
     assert peer.state() == 'active'

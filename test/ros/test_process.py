@@ -315,12 +315,12 @@ def test_configuration_of_fast_dds(monkeypatch, tmp_path, given, version, added)
     assert new == {*added, FAST_DDS[2]} if added else os.environ == before
 
 
-BRIDGE, DRIVER = 'bridge_main', 'simulated_driver_main'
+BRIDGE, DRIVER = 'bridge_main', 'driver_main'
 EMPTY = "file '/dev/null' is empty: the program that writes it (xacro?) has failed"
 TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400'
 POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
 WRONG = "state_timeout has the wrong type (expected a number, found '10')"
-MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_motor"
+NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
 
 
 @pytest.mark.versions
@@ -335,9 +335,15 @@ MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_m
         ),
         (DRIVER, '--urdf /dev/null', 2, f'error: argument --urdf: /dev/null: {EMPTY}\n'),
         (BRIDGE, '--exeutor=auto', 2, "unknown option '--exeutor' (closest: '--executor')\n"),
-        (DRIVER, f'--urdf {URDF} --ros-args -p actuators:=[hinge_moter]', 1, MOTOR),
+        (DRIVER, f'--urdf {URDF} --ros-args -p block:=arm', 1, NO_BLOCK),
+        (BRIDGE, f'--driver {__file__}', 2, 'has no subclass of transmission_bridge.Driver'),
         (DRIVER, '--ros-args -p robot_description:=<robot', 1, 'line 1'),
-        (DRIVER, '--ros-args -p rate:=fast', 1, 'rate has the wrong type (expected a number'),
+        (
+            DRIVER,
+            '--ros-args -p command_timeout:=fast',
+            1,
+            'has the wrong type (expected a number',
+        ),
         (DRIVER, '--ros-args --log-level loud', 1, 'loud'),
         (DRIVER, '--ros-args --unknown', 1, '--unknown'),
         (BRIDGE, '--ros-args --params-file no/such.yaml', 1, 'no/such.yaml'),
@@ -394,7 +400,7 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
     child.ends_well(signal.SIGINT)
 
 
-@pytest.mark.parametrize('module', ['bridge_main', 'simulated_driver_main'])
+@pytest.mark.parametrize('module', ['bridge_main', 'driver_main'])
 def test_interrupt_while_a_pipe_is_waited_for(start, tmp_path, module):
     """Ctrl-C while ``--urdf`` waits for a pipe ends as that of a command: 130, without a word."""
     pipe = tmp_path / 'robot.urdf'

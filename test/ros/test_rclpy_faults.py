@@ -245,9 +245,9 @@ def test_no_attribute_of_ours_hides_one_of_rclpy(context):
     from rclpy.lifecycle import LifecycleNode
 
     from transmission_bridge.ros.bridge_node import TransmissionBridge
-    from transmission_bridge.ros.simulated_driver import SimulatedDriver
+    from transmission_bridge.ros.driver_node import DriverNode
 
-    for kind in (TransmissionBridge, SimulatedDriver):
+    for kind in (TransmissionBridge, DriverNode):
         base = LifecycleNode('plain', context=context)
         node = kind(context=context, use_global_arguments=False)
         try:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.ros
 from rcl_interfaces import srv  # noqa: E402
 from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue  # noqa: E402
 
-DRIVER = 'transmission_bridge.ros.simulated_driver_main'
+DRIVER = 'transmission_bridge.ros.driver_main'
 
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
@@ -188,9 +188,9 @@ def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
 
 
 def test_attacked_driver(meet, start_process):
-    """The simulated driver withstands the same, also while it waits to move the demo."""
-    name = 'simulated_driver'
-    process = start_process(DRIVER, '--ros-args', '-p', 'move_demo:=true')
+    """The node of a driver withstands the same while it waits for a description."""
+    name = 'driver_node'
+    process = start_process(DRIVER)
     peer = meet(name)
     services = services_of(peer, name, len(OF_RCLPY))
     attack(peer, services, peer.parameter_names('', name), seed=3, requests=80)

@@ -126,12 +126,15 @@ def test_processes_that_come_and_go(
 
     Joint states go on by themselves, none is wrong, and no command is sent that nobody gave.
     """
-    values = {'robot_description': harness.quoted(reference.URDF), 'rate': 100.0}
+    # One driver for all motors, also for that of the joint that passes through.
+    urdf = reference.URDF.replace('</ros2_control>', '<joint name="finger"/></ros2_control>', 1)
+    values = {'robot_description': harness.quoted(urdf)}
+    values['plugin'] = 'transmission_bridge/SimulatedDriver'
     values |= lossless('actuator_states.publisher', 'actuator_commands.subscription')
     file = harness.parameter_file(tmp_path / 'driver.yaml', values, '/**')
-    line = ('transmission_bridge.ros.simulated_driver_main', '--ros-args', '--params-file', file)
+    line = ('transmission_bridge.ros.driver_main', '--ros-args', '--params-file', file)
     driver = start_process(*line, env=harness.KILLED)
-    peer = meet('simulated_driver')
+    peer = meet('driver_node')
     heard = peer.listen('actuator_states')
     peer.spin_until(lambda: heard, 'the driver')
     # Longer than a loaded machine stands still: the model knows no age.

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import pairwise
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.errors import ShapeError
+from transmission_bridge.errors import ParameterError, ShapeError
 from transmission_bridge.sim.driver import Drive, DriveCommand, DriverSettings, Mode
 
 MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
@@ -122,13 +123,16 @@ def test_newest_interface_decides_and_others_go_on():
     assert state(drive)[:, 2].tolist() == [0.7, 0.0, 0.0]
 
 
-def test_other_dynamics_keep_target_and_position():
-    """Changing the numbers while a target is followed changes the pace, not the way."""
-    drive = Drive.at_rest([0.0]).commanded(command((Mode.POSITION, 1.0))).advanced(0.02)
-    slower = drive.with_dynamics(DriverSettings(time_constant=0.5))
-    np.testing.assert_array_equal(slower.position, drive.position)
-    np.testing.assert_allclose(slower.velocity, drive.velocity / 10.0, rtol=1e-15)
-    np.testing.assert_allclose(slower.advanced(30.0).position, [1.0], rtol=1e-15)
+@pytest.mark.parametrize('setting', fields(DriverSettings), ids=lambda setting: setting.name)
+def test_a_setting_keeps_its_range(setting):
+    """Its bounds are accepted, what lies beyond is refused."""
+    span = setting.metadata['range']
+    for value in (*span, setting.default):
+        assert getattr(DriverSettings(**{setting.name: value}), setting.name) == value
+    for value in (span[0] - 1.0, span[1] * 2.0, float('nan')):
+        with pytest.raises(ParameterError) as caught:
+            DriverSettings(**{setting.name: value})
+        assert caught.value.parameter == setting.name
 
 
 @pytest.mark.parametrize('dt', [-1e-9, float('nan'), float('inf')])

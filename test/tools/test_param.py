@@ -109,7 +109,7 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     result = run('zero', '--all', '--node', node)
     assert result.code == 1
     assert f'/{node}: ' in result.err
-    start(program='simulated_driver')
+    start('-p', 'plugin:=transmission_bridge/SimulatedDriver', program='driver')
     peer.spin_until(lambda: run('zero', '--all', '--node', node).code == 0, 'a zeroed joint')
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.0\n'
     # A single joint, and both parameters are as before, also after a rejection.
@@ -125,7 +125,7 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     refuse("found 'good'", 'zero', 'good', '--node', node)
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.25\n'
     result = run('param', 'set', ROLL, '-1.5e-05', RATIO, '50.0', '--node', node)
-    assert (result.code, result.err) == (0, '')
+    assert result.code == 0
     assert result.out == f'{ROLL}: -1.5e-05\n{RATIO}: 50.0\n'
     # One of two is invalid, so none is set.
     result = run('param', 'set', ROLL, '0.5', RATIO, '0.0', '--node', node)

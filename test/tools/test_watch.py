@@ -448,7 +448,8 @@ def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
         assert words in result.err
         return result
 
-    start('simulated_driver_main', 'alone').wait_for('driving')
+    plugin = 'plugin:=transmission_bridge/SimulatedDriver'
+    start('driver_main', 'alone', '-p', plugin).wait_for('is active')
     result = watched('the bridge is missing: no diagnostics of alone/b', 'alone/b')
     assert 'good_motor' in result.out
     assert 'the driver is missing' not in result.err

@@ -20,7 +20,7 @@ from transmission_bridge.bridge.rules.tuning_guard import check_tuning
 from transmission_bridge.bridge.states.states import KnownState, States
 from transmission_bridge.messages import JointStateRecord, Layout, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Mask
 
 #: Time over which changes of numbers add up [s].
 _MEMORY = 1.0
@@ -146,6 +146,10 @@ class Bridge:
         ended = self.gate.send_stop(self.plan, self._look(now), stamp)
         self.plan.stream.forget_solutions()
         return ended
+
+    def forget_commands(self, actuators: Mask) -> None:
+        """End what actuators were sent, because their driver has forgotten it."""
+        self.states.spells.restart_spells(actuators)
 
     def list_left_trajectories(self, now: float) -> tuple[str, ...]:
         """Return the actuators with a trajectory of positions, started or not."""

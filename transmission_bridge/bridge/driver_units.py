@@ -38,6 +38,7 @@ class DriverUnits:
         """
         Return numbers of drivers in SI; the same array if all units are SI.
 
+        :param values: Shape ``(3, n_actuators)``; with a row ``(..., n_actuators)``.
         :param at: The row of the numbers, and the actuators of their last axis; by default all.
         """
         return values if self.scales is None else values * self.scales[at]

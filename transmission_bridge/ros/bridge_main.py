@@ -26,10 +26,11 @@ def main(args: Sequence[str] | None = None) -> int:
         'bridge_node',
         'Give an actuator-space robot driver a joint-space interface, from the transmissions in '
         'the robot description.',
-        'Example with ROS arguments: bridge_node --urdf robot.urdf --ros-args -p autostart:=true',
+        'Example with ROS arguments: bridge_node --urdf robot.urdf --ros-args -p limits:=reject',
         import_bridge,
         args,
         on_stop=lambda node: node.shut_down(),
+        is_bridge=True,
     )
 
 

@@ -24,6 +24,7 @@ from transmission_bridge.bridge import (
 )
 from transmission_bridge.bridge.options import (
     BridgeOptions,
+    HOSTED,
     split_pairs,
     TunedFile,
     warn_of_lost_names,
@@ -110,6 +111,21 @@ def guard_transition(step: Step) -> Step:
     return guarded_step
 
 
+#: Longest wait at configure for a description that is latched [s].
+_DISCOVERY = 1.0
+
+#: Options that follow from hosted drivers.
+_HOSTED = ('actuator_state_topics', 'actuator_names', 'wrap_period')
+
+
+def _list_notes(robot: RobotTransmissions, session: BridgeSession) -> list[Finding]:
+    """Return the notes on a description; parameters of a hosted driver are not left over."""
+    blocks = {each.host.hardware.name for each in session.hosted.drivers.values()}
+    hosted = {spec.name for spec in robot.description.transmissions if spec.block in blocks}
+    notes = (each for each in robot.findings if each.severity == 'info')
+    return [each for each in notes if each.subject not in hosted]
+
+
 # -- The node ------------------------------------------------------------------------------------
 
 
@@ -117,6 +133,7 @@ class TransmissionBridge(LifecycleNode):
     """
     Republishes actuator states as joint states and joint commands as actuator commands.
 
+    :param autostart: Default of the parameter ``autostart``.
     :param kwargs: Arguments of :class:`rclpy.node.Node`, for example ``namespace`` or
         ``parameter_overrides``.
     :ivar life_state: ``unconfigured``, ``inactive``, ``active`` or ``finalized``; changes at the
@@ -126,7 +143,7 @@ class TransmissionBridge(LifecycleNode):
     :raises ParameterError: If a parameter has a value of the wrong type.
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, autostart: bool = False, **kwargs: Any) -> None:
         super().__init__('transmission_bridge', **kwargs)
         fix_use_sim_time(self)
         self._log = ThrottledLog(self)
@@ -138,7 +155,7 @@ class TransmissionBridge(LifecycleNode):
         declare_parameter(
             self,
             'autostart',
-            False,
+            autostart,
             ParameterDescriptor(
                 description='Whether the node configures and activates itself when it has a '
                 'description.',
@@ -169,6 +186,8 @@ class TransmissionBridge(LifecycleNode):
     @guard_transition
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the description, load the plugins, declare the parameters, create the topics."""
+        if not self._description.urdf:
+            self._description.wait_for_message(_DISCOVERY)
         text = self._description.urdf
         if not text:
             raise DescriptionError(self._description.absence)
@@ -177,7 +196,7 @@ class TransmissionBridge(LifecycleNode):
         lost = robot.lost_actuators
         self._log_findings(
             (
-                *robot.findings,
+                *(each for each in robot.findings if each.severity != 'info'),
                 *warn_of_endless_commands(robot.description, options.command_timeout),
                 *warn_of_lost_names(
                     'actuator_names',
@@ -203,7 +222,10 @@ class TransmissionBridge(LifecycleNode):
             tuned = self._live.declare_tunables(robot, partial(self._read_tuned, options, robot))
             self._implausible = ()
             self._warn_of_numbers(tuned)
-            self._session = BridgeSession(self, tuned, options, self._log)
+            session = BridgeSession(self, tuned, options, self._log)
+            self._declare_hosted(session.options if session.hosted.drivers else None)
+            self._session = session
+            self._log_findings(_list_notes(robot, session))
             self._log_findings(warn_of_other_topics(robot.description, self.resolve_topic_name))
         except BaseException:
             self._release_session()
@@ -266,6 +288,9 @@ class TransmissionBridge(LifecycleNode):
 
     def _release_session(self) -> None:
         self._live.undeclare_tunables()
+        for name in _HOSTED:
+            if self.has_parameter(HOSTED + name):
+                self.undeclare_parameter(HOSTED + name)
         session, self._session = self._session, None
         if session is not None:
             session.destroy_session()
@@ -276,7 +301,17 @@ class TransmissionBridge(LifecycleNode):
 
     # -- parameters ------------------------------------------------------------------------------
 
+    def _declare_hosted(self, options: BridgeOptions | None) -> None:
+        """Declare the options that follow from hosted drivers, for tools."""
+        for name in _HOSTED if options is not None else ():
+            # rclpy undeclares no read-only parameter, so its changes are rejected below.
+            text = f'The value of {name} with the drivers in the node. Read only.'
+            descriptor = ParameterDescriptor(description=text)
+            declare_parameter(self, HOSTED + name, getattr(options, name), descriptor)
+
     def _check_bridge_parameters(self, parameters: Parameters) -> SetParametersResult:
+        if self._session is not None and any(each.name.startswith(HOSTED) for each in parameters):
+            return SetParametersResult(successful=False, reason='the parameter is read only')
         if self._session is not None and any(
             parameter.name == description_source.PARAMETER for parameter in parameters
         ):

@@ -209,6 +209,24 @@ class InputTopics:
 
         self._subscribe(arguments, unpack_command, self._time, commands=True)
 
+    def add_source(
+        self,
+        topic: str,
+        take: Callable[[Layout, JointStateRecord, float], None],
+        time: Callable[[], float],
+    ) -> Callable[[JointStateRecord, Layout], None]:
+        """
+        Return a function that receives the states of a driver in this process.
+
+        :param topic: The topic that they would have.
+        :param take: As for :meth:`subscribe_joint_states`.
+        :param time: Returns the time of receipt [s].
+        """
+        receive_sample = self._make_receiver(
+            topic, lambda sample, now: take(sample[1], sample[0], now), time
+        )
+        return lambda record, layout: receive_sample((record, layout))
+
     def open_topics(self) -> None:
         """Accept messages from now on, and forget the times of earlier messages."""
         for statistics in self.statistics.values():
@@ -234,12 +252,26 @@ class InputTopics:
         commands: bool,
     ) -> None:
         topic = arguments['topic']
+        receive_sample = self._make_receiver(topic, take, time, commands)
+        with report_bad_override(self._node, topic):
+            self.subscriptions[topic] = self._node.create_subscription(
+                callback=receive_sample, raw=True, **arguments
+            )
+
+    def _make_receiver(
+        self,
+        topic: str,
+        take: Callable[[Any, float], None],
+        time: Callable[[], float],
+        commands: bool = False,
+    ) -> Callable[[Any], None]:
+        """Return a function that counts samples, and rejects and logs the bad ones."""
         if topic in self.statistics:
             raise ParameterError(f"topic '{topic}' would have two subscriptions", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
         log, largest = self._log, self._largest
 
-        def receive_sample(data: bytes) -> None:
+        def receive_sample(data: Any) -> None:
             if not self.is_open:
                 return
             statistics.received += 1
@@ -267,10 +299,7 @@ class InputTopics:
                 statistics.refusal = 'bug, see the log'
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
 
-        with report_bad_override(self._node, topic):
-            self.subscriptions[topic] = self._node.create_subscription(
-                callback=receive_sample, raw=True, **arguments
-            )
+        return receive_sample
 
 
 # -- Publishers ----------------------------------------------------------------------------------
@@ -288,17 +317,20 @@ class OutputTopics:
         self._node = node
         self.publishers: dict[str, LifecyclePublisher[Any]] = {}
 
-    def add_publisher(self, topic: str, *, name: str = '') -> LifecyclePublisher[Any]:
+    def add_publisher(
+        self, topic: str, *, name: str = '', quality: Quality | None = None
+    ) -> LifecyclePublisher[Any]:
         """
         Return a new publisher.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param name: Its name before remapping, if it differs from ``topic``.
+        :param quality: Its quality of service, if it is not the bridge's.
         """
         name = name or topic
         with report_bad_override(self._node, name):
             publisher = self._node.create_lifecycle_publisher(
-                **describe_endpoint(topic, name=name)
+                **describe_endpoint(topic, name=name, quality=quality)
             )
         self.publishers[name] = publisher
         return publisher

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 import sys
 
 from transmission_bridge.errors import describe_unknown_option
@@ -20,7 +21,8 @@ def run_node_command(
     import_node: Callable[[], Callable[..., NodeT]],
     args: Sequence[str] | None,
     *,
-    on_stop: Callable[[NodeT], object] | None = None,
+    on_stop: Callable[[NodeT], object],
+    is_bridge: bool = False,
 ) -> int:
     """
     Run a node with a robot description as a process.
@@ -31,6 +33,8 @@ def run_node_command(
     :param import_node: Imports the class of the node, which takes ``parameter_overrides``.
     :param args: Command line without the program's name, ``sys.argv[1:]`` by default.
     :param on_stop: As in :func:`~transmission_bridge.ros.process.run`.
+    :param is_bridge: Whether the node can simulate its drivers, and starts by itself if it is
+        given a description.
     :returns: The exit code: 0, or 1 if the description or a parameter cannot be used. A mistake
         in the command line exits with 2, as in argparse.
     """
@@ -50,6 +54,22 @@ def run_node_command(
         metavar='FILE',
         help='robot description to use instead of the parameter or topic robot_description',
     )
+    parser.add_argument(
+        '--driver',
+        action='append',
+        default=[],
+        type=_add_drivers,
+        metavar='FILE.py',
+        help='Python file with drivers: class Servos in arm.py becomes the plugin arm/Servos; may '
+        'be repeated',
+    )
+    if is_bridge:
+        parser.add_argument(
+            '--simulate',
+            action='store_true',
+            help="simulate all motors: -p hardware_plugins:=['*=transmission_bridge/"
+            "SimulatedDriver']",
+        )
     own = remove_ros_arguments(given)
     if problem := describe_unknown_option(own, parser) or _describe_damaged_files(given):
         parser.error(problem)
@@ -65,13 +85,41 @@ def run_node_command(
 
         from transmission_bridge.bridge.options import warn_of_unused_parameter_files
 
-        described = options.urdf and [Parameter('robot_description', value=options.urdf)]
-        node = import_node()(parameter_overrides=described)
+        values = {'robot_description': options.urdf} if options.urdf else {}
+        if is_bridge and options.simulate:
+            values['hardware_plugins'] = ['*=transmission_bridge/SimulatedDriver']
+        more = {'autostart': bool(options.urdf)} if is_bridge else {}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        node = import_node()(parameter_overrides=overrides, **more)
         for sentence in warn_of_unused_parameter_files(given, node.get_fully_qualified_name()):
             node.get_logger().warning(sentence)
         return node
 
     return run(make_described_node, given, executor=options.executor, on_stop=on_stop)
+
+
+def _add_drivers(path: str) -> str:
+    """Make the drivers of a Python file known by the names of file and class."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    from transmission_bridge.drivers import add_driver, Driver
+
+    name = Path(path).stem
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise argparse.ArgumentTypeError(f'{path} is not a Python file')
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise argparse.ArgumentTypeError(f'{path}: {error!r}') from None
+    classes = [each for each in vars(module).values() if isinstance(each, type)]
+    kinds = [each for each in classes if issubclass(each, Driver) and each.__module__ == name]
+    for kind in kinds:
+        add_driver(f'{name}/{kind.__name__}', kind)
+    if not kinds:
+        raise argparse.ArgumentTypeError(f'{path} has no subclass of transmission_bridge.Driver')
+    return path
 
 
 def _describe_damaged_files(arguments: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import re
 
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
+from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
 from transmission_bridge.description import load_description, RobotDescription
@@ -86,6 +87,15 @@ class DescriptionSource:
                 raw=True,
                 **describe_endpoint('robot_description'),
             )
+
+    def wait_for_message(self, seconds: float) -> None:
+        """Wait for a description on the topic: a latched one may not have arrived yet."""
+        qos = describe_endpoint('robot_description')['qos_profile']
+        found, message = wait_for_message(
+            String, self._node, PARAMETER, qos_profile=qos, time_to_wait=seconds
+        )
+        if found and message is not None and len(message.data) <= _LARGEST:
+            self._received = message.data
 
     @property
     def urdf(self) -> str:

@@ -31,6 +31,7 @@ from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, shortened
 from transmission_bridge.ros.channels import describe_endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
+from transmission_bridge.ros.hosting import COMMANDS, inspect_host, TRAJECTORY
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.peers import describe_incompatible_peers, Graph, list_node_names
 from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
@@ -171,12 +172,22 @@ class DiagnosticsPublisher:
         inputs, outputs = {}, {}
         for topic, ours in session.inputs.subscriptions.items():
             inputs[topic] = _find_peers(topic, graph.list_publishers(topic), ours, graph)
-        for topic, ours in session.outputs.publishers.items():
+        hosted = session.hosted.drivers
+        for topic, each in hosted.items():
+            inputs[topic] = Peers(f'driver {each.host.hardware.name}', ('this process',))
+        for topic, publisher in session.outputs.publishers.items():
+            if topic in hosted:  # a copy of an input
+                continue
             rivals = graph.list_rivals(topic) if topic in contested else ()
             nodes = graph.list_subscribers(topic)
-            outputs[topic] = _find_peers(topic, nodes, ours, graph, rivals)
+            outputs[topic] = _find_peers(topic, nodes, publisher, graph, rivals)
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
-        return [*self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)]
+        for each in hosted.values():
+            for topic in (each.namespace + COMMANDS, each.namespace + TRAJECTORY):
+                peers = outputs[topic]
+                outputs[topic] = Peers(*peers[:1], ('this process', *peers.names), *peers[2:])
+        found = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
+        return [*found, *(inspect_host(each.host) for each in hosted.values())]
 
 
 def _find_peers(

@@ -16,6 +16,7 @@ import time
 import traceback
 from typing import Any
 
+import numpy as np
 from rclpy.clock import Clock, ROSClock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
@@ -28,6 +29,7 @@ from transmission_bridge.bridge.states import StampFilter
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
+from transmission_bridge.ros.hosting import COMMANDS, HostedDriver, HostedDrivers, STATES
 from transmission_bridge.ros.optional_topics import (
     make_driver_publishers,
     SensorTopics,
@@ -37,8 +39,9 @@ from transmission_bridge.ros.optional_topics import (
     TRAJECTORY_TOPIC,
 )
 from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Mask
 
 # -- The clock of times of receipt ---------------------------------------------------------------
 
@@ -178,8 +181,18 @@ class BridgeSession:
         self._timers: list[Any] = []
         self.opened = -math.inf
         self.robot = robot
-        self.options = options
+        self.hosted = HostedDrivers(node, robot, options)
+        self.options = options = self.hosted.options
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
+        try:
+            self._make_bridge(robot, log)
+            self.hosted.start('configure')
+        except BaseException:
+            self.destroy_session()
+            raise
+
+    def _make_bridge(self, robot: RobotTransmissions, log: ThrottledLog) -> None:
+        node, options = self._node, self.options
         self.bridge = Bridge(robot, options, self._publish_outgoing, _STAMP_HOLD)
         self.states = self.bridge.states
         self.gate = self.bridge.gate
@@ -198,20 +211,20 @@ class BridgeSession:
         self._stamp = StampFilter(
             self._read_stamp, self.inputs.count_stamp, forget_stamps
         ).replace_stamp
-        try:
-            self._make_topics()
-        except BaseException:
-            self.destroy_session()
-            raise
+        self._make_topics()
 
     def _make_topics(self) -> None:
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
         self._publishers = make_driver_publishers(self.outputs, self.bridge.plan)
+        self._publishers |= self.hosted.list_publishers()
         check_separate_topics(self._node, self.state_topics)
         inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
             take, at_state = partial(self._use_state, topic), self._clock.at_state
+            if hosted := self.hosted.drivers.get(topic):
+                self._connect_driver(hosted, take)
+                continue
             inputs.subscribe_joint_states('actuator_states', take, name=topic, time=at_state)
         take = partial(self._use_command, 'joint_commands')
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
@@ -232,6 +245,25 @@ class BridgeSession:
             ),
         )
         subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
+
+    def _connect_driver(
+        self, hosted: HostedDriver, take: Callable[[Layout, JointStateRecord, float], None]
+    ) -> None:
+        names = self.robot.actuator_names
+        places = np.array([names.index(each) for each in hosted.host.names])
+        receive = self.inputs.add_source(hosted.topic, take, self._clock.at_state)
+
+        def receive_state(record: JointStateRecord, layout: Layout, forgotten: Mask) -> None:
+            if forgotten.any():
+                lost = np.zeros(len(names), dtype=bool)
+                lost[places[forgotten]] = True
+                self.bridge.forget_commands(lost)
+            receive(record, layout)
+
+        hosted.receive = receive_state
+        commands = self.outputs.publishers[f'{hosted.namespace}{COMMANDS}']
+        states = self.outputs.add_publisher(STATES, name=hosted.topic, quality=RELIABLE)
+        hosted.copies = {STATES: states, COMMANDS: commands}
 
     @property
     def reports(self) -> tuple[MapReport, ...]:
@@ -269,6 +301,11 @@ class BridgeSession:
         # One timer for stalls and timeouts, because each timer costs every message a little.
         for clock in self._clock.watch_clocks:
             self._start_timer(self._stall.period, self._expire_commands, clock)
+        try:
+            self.hosted.start('activate')
+        except BaseException:
+            self.close_session()
+            raise
 
     def close_session(self) -> None:
         """Send the commands of ``on_stop``, then stop. Publishers must still be active."""
@@ -287,9 +324,11 @@ class BridgeSession:
             remaining = max(deadline - time.monotonic(), 0.0)
             publisher = self.outputs.publishers[f'{namespace}actuator_commands']
             publisher.wait_for_all_acked(Duration(seconds=remaining))
+        self.hosted.deactivate()
 
     def destroy_session(self) -> None:
-        """Remove every topic."""
+        """End the hosted drivers, and remove every topic."""
+        self.hosted.end()
         self.inputs.destroy_topics()
         self.outputs.destroy_topics()
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated driver."""
+"""A simulated drive, and the motion of the demo."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from transmission_bridge.sim.demo_motion import (
     MOTIONS,
 )
 from transmission_bridge.sim.driver import (
-    Driver,
+    Drive,
+    DriveCommand,
     DriverSettings,
-    range_of,
+    Mode,
 )
 
 __all__ = [
     'MOTIONS',
-    'Driver',
+    'Drive',
+    'DriveCommand',
     'DriverSettings',
+    'Mode',
     'command_at',
-    'range_of',
 ]

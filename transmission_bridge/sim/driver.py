@@ -1,12 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated driver without a node: its settings, commands and drive."""
+"""A simulated drive: its settings, commands and motion."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, Field, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 import math
 from typing import Any
@@ -15,18 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from transmission_bridge.errors import MessageError, ParameterError, ShapeError
-from transmission_bridge.interfaces import FIELDS
-from transmission_bridge.messages import JointStateRecord, make_ragged_error
+from transmission_bridge.errors import ParameterError, ShapeError
 from transmission_bridge.types import Array
 
 # -- Settings ------------------------------------------------------------------------------------
-#
-# One table: the node declares its parameters from it.
 
 
-def _setting(default: float, description: str, least: float, most: float) -> Any:
-    return field(default=default, metadata={'description': description, 'range': (least, most)})
+def _setting(default: float, least: float, most: float) -> Any:
+    return field(default=default, metadata={'range': (least, most)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +32,20 @@ class DriverSettings:
     The plant is by default a motor of some hundred watts with a gear: with a reduction of 100 the
     joint has 10,000 times its inertia and damping.
 
+    :param time_constant: Of the response to a command [s].
+    :param inertia: Inertia that the effort moves [kg m^2, or kg].
+    :param damping: Viscous damping against the effort [N m s/rad, or N s/m].
     :raises ParameterError: If a number is outside its range, NaN included.
     """
 
-    rate: float = _setting(100.0, 'Samples published per second [Hz].', 0.1, 10000.0)
-    time_constant: float = _setting(
-        0.05, 'Time constant of the response to a command [s].', 1e-4, 100.0
-    )
-    inertia: float = _setting(1e-4, 'Inertia that the effort moves [kg m^2, or kg].', 1e-6, 1e6)
-    damping: float = _setting(
-        1e-3, 'Viscous damping against the effort [N m s/rad, or N s/m].', 1e-6, 1e6
-    )
+    time_constant: float = _setting(0.05, 1e-4, 100.0)
+    inertia: float = _setting(1e-4, 1e-6, 1e6)
+    damping: float = _setting(1e-3, 1e-6, 1e6)
 
     def __post_init__(self) -> None:
         """Check every number against its range."""
         for setting in fields(self):
-            (least, most), value = range_of(setting), getattr(self, setting.name)
+            (least, most), value = setting.metadata['range'], getattr(self, setting.name)
             if not least <= value <= most:
                 raise ParameterError(
                     f'{setting.name} cannot be accepted',
@@ -60,12 +53,6 @@ class DriverSettings:
                     expected=f'a number in [{least:g}, {most:g}]',
                     found=repr(value),
                 )
-
-
-def range_of(setting: Field[float]) -> tuple[float, float]:
-    """Return the smallest and the largest value allowed."""
-    span: tuple[float, float] = setting.metadata['range']
-    return span
 
 
 # -- Commands: one mode and one target per actuator ----------------------------------------------
@@ -93,42 +80,10 @@ class DriveCommand:
     :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: no command.
     :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode; not used if
         the mode is ``NONE``.
-    :param unknown: Names in the message that are not actuators of the drive.
     """
 
     mode: NDArray[np.int8]
     target: Array
-    unknown: tuple[str, ...] = ()
-
-
-def read_command(message: JointStateRecord, names: Sequence[str]) -> DriveCommand:
-    """
-    Read a command message for the actuators ``names``.
-
-    An empty array is an interface without a command; a value that is not finite is no command for
-    that actuator. The first finite value of position, velocity, effort is used.
-
-    :param message: Any subset of actuators, in any order; may name actuators of other drives.
-    :param names: The actuators of the drive, distinct.
-    :raises MessageError: If an array is neither empty nor as long as the names (``ragged``), or a
-        name is repeated (``duplicate_name``).
-    """
-    place_of = {name: place for place, name in enumerate(message.names)}
-    if len(place_of) != len(message.names):
-        twice = sorted({name for name in place_of if message.names.count(name) > 1})
-        raise MessageError('duplicate_name', f'named more than once: {", ".join(twice)}')
-    arrays = (message.position, message.velocity, message.effort)
-    lengths = dict(zip(FIELDS, map(len, arrays), strict=True))
-    if not {0, len(place_of)}.issuperset(lengths.values()):
-        raise make_ragged_error(message.names, lengths)
-    mode = np.full(len(names), Mode.NONE, dtype=np.int8)
-    target = np.full(len(names), np.nan)
-    for place, name in enumerate(names):
-        if name in place_of:
-            given = [values[place_of[name]] if len(values) else np.nan for values in arrays]
-            mode[place] = next((row for row in range(3) if math.isfinite(given[row])), Mode.NONE)
-            target[place] = given[mode[place]]
-    return DriveCommand(mode, target, tuple(name for name in message.names if name not in names))
 
 
 # -- The plant -----------------------------------------------------------------------------------
@@ -196,10 +151,6 @@ class Drive:
         target = np.where(given, command.target, self.target)
         return replace(self, mode=mode, target=target)._consistent()
 
-    def with_dynamics(self, dynamics: DriverSettings) -> Drive:
-        """Return the drive with other dynamics and the same targets."""
-        return replace(self, dynamics=dynamics)._consistent()
-
     def advanced(self, dt: float) -> Drive:
         """
         Return the drive ``dt`` later.
@@ -254,61 +205,3 @@ class Drive:
         followed = d.inertia * (other - velocity) / d.time_constant + d.damping * velocity
         effort = np.where(self.mode == Mode.EFFORT, self.effort, followed)
         return replace(self, velocity=velocity, effort=effort)
-
-
-# -- The driver ----------------------------------------------------------------------------------
-
-
-class Driver:
-    """
-    Executes commands and returns samples at given times.
-
-    The same calls give the same samples: it has no clock.
-
-    :param names: The actuators, distinct.
-    :param now: Start time, at rest [s], of a clock that never goes back.
-    :param scales: Scales from the driver's units to SI, rows position, velocity, effort, shape
-        ``(3, n)``; by default commands and samples are SI.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        settings: DriverSettings,
-        *,
-        now: float,
-        scales: Array | None = None,
-    ) -> None:
-        self.names = tuple(names)
-        self._scales = np.ones((3, len(names))) if scales is None else scales
-        self._drive = Drive.at_rest(np.zeros(len(names)), settings)
-        self._now = now
-
-    def use(self, settings: DriverSettings, *, now: float) -> None:
-        """Use other settings from now on."""
-        self._drive = self._advanced(now).with_dynamics(settings)
-
-    def command(self, message: JointStateRecord, *, now: float) -> tuple[str, ...]:
-        """
-        Execute a command from now on.
-
-        :returns: Names that are not actuators of this drive.
-        :raises MessageError: If the message is rejected. State is unchanged.
-        """
-        command = read_command(message, self.names)
-        # An actuator without a command has no target, whatever its mode selects.
-        scale = self._scales[command.mode, np.arange(len(self.names))]
-        command = replace(command, target=command.target * scale)
-        self._drive = self._advanced(now).commanded(command)
-        return command.unknown
-
-    def sample(self, *, now: float) -> JointStateRecord:
-        """Return the sample sent now, without a stamp."""
-        self._drive = drive = self._advanced(now)
-        rows = np.array([drive.position, drive.velocity, drive.effort]) / self._scales
-        return JointStateRecord((0, 0), '', self.names, *rows)
-
-    def _advanced(self, now: float) -> Drive:
-        drive = self._drive.advanced(now - self._now)
-        self._now = now
-        return drive

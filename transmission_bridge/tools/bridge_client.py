@@ -23,7 +23,7 @@ from transmission_bridge.messages import (
     record_from_message,
     UnusualMessageError,
 )
-from transmission_bridge.tools.cli import FailedError, UsageError
+from transmission_bridge.tools.cli import Console, FailedError, printable, UsageError
 
 #: The lifecycle state in which a bridge works.
 ACTIVE = 'active'
@@ -38,6 +38,9 @@ _PATIENCE = 3.0
 #: Seconds in which a running bridge is found: discovery takes time, and diagnostics are published
 #: once a second.
 _DISCOVERY = 8.0
+
+#: Seconds after which a user is told what is waited for.
+_NOTE = 1.0
 
 #: Seconds to wait for a message at a time.
 _STEP = 0.02
@@ -461,19 +464,22 @@ def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def open_bridge(name: str, bridge: str) -> Iterator[BridgeClient]:
+def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClient]:
     """
     Yield a client of a bridge that is present.
 
     :param name: Last part of the name of the client's node.
     :param bridge: Name of the bridge with its namespace.
+    :param console: Receives a note if the bridge is not there at once.
     :raises FailedError: If the bridge is not found, with the bridges that were.
     """
     if not bridge.strip('/'):
         raise UsageError(f"--node: expected the name of a bridge, found '{bridge}'")
     client = BridgeClient(name, bridge)
     try:
-        if not client.wait_for_bridge(_DISCOVERY):
+        if not client.wait_for_bridge(_NOTE):
+            console.err.line(f'waiting for the bridge {printable(client.bridge)}')
+        if not client.wait_for_bridge(_DISCOVERY - _NOTE):
             raise FailedError(_explain_missing(client))
         yield client
     finally:

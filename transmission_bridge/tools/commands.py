@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 import importlib
 import inspect
 import re
 from typing import Any
 
-from transmission_bridge.tools.cli import Console, duration, Exit, Result
+from transmission_bridge.tools.cli import Console, duration, Exit, Result, show_busy
 
 PROGRAM = 'transmission_bridge'
 
@@ -88,9 +89,13 @@ class Command:
     def run(self, options: argparse.Namespace, console: Console) -> Result | Exit:
         """Run it."""
         module = importlib.import_module(f'transmission_bridge.tools.{self._module}')
-        done: Result | Exit = module.run(options, console)
+        with show_busy(console.err) if self._module in COMPUTING else nullcontext():
+            done: Result | Exit = module.run(options, console)
         return done
 
+
+#: Modules of commands that may compute for longer than a second before they print.
+COMPUTING = ('check', 'card.command', 'compiler.command', 'plot')
 
 #: By name, in alphabetical order.
 COMMANDS: dict[str, Command] = {}
@@ -347,12 +352,12 @@ def _convert() -> None:
 )
 def _demo() -> None:
     """
-    Show a simulated driver and the bridge at work.
+    Show the bridge with simulated motors at work.
 
-    Start a simulated driver and the bridge, move the example robot, show actuators and
+    Start the bridge with simulated motors, move the example robot, show actuators and
     joints, and compare every published value with formulas written by hand. Needs rclpy.
 
-    exit code: 0 all values agree, 1 a value differs, nothing arrived, or a process died.
+    exit code: 0 all values agree, 1 a value differs, nothing arrived, or the bridge died.
 
       transmission_bridge demo --seconds 20
 

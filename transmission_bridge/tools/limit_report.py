@@ -226,8 +226,8 @@ def _compute_limits(
         ratio = _compute_ends(Ratios(jacobian).per_joint, (m, n))
         a = a[((a >= own[0]) & (a <= own[1])).all(axis=-1)]
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
-    speed = _compute_ends([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
-    force = _compute_ends([effort_box(each, effort) for each in jacobian], (m,))
+    speed = _compute_ends(tight_box(jacobian, -velocity, velocity)[1], (m,))
+    force = _compute_ends(effort_box(jacobian, effort), (m,))
     within = None
     if np.isfinite(own).any():
         rates = compute_joint_limits(Ratios(jacobian), *own[2:])

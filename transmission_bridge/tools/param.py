@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             raise UsageError(f'--output: expected param dump, found param {verb}')
         check_output(options.output, force=options.force)
     values = {} if verb != 'set' else _read_values(words)
-    with open_bridge('param', options.node) as client:
+    with open_bridge('param', options.node, console) as client:
         if verb == 'dump':
             text = _dump_parameters(client, words[0] if words else PREFIX)
         else:

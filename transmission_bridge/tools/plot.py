@@ -310,8 +310,8 @@ def render_diagram(
         for row, (block, curves) in enumerate(panels, 1):
             base, wide = (height - body - row * PANEL + 0.5) / height, PANEL_SIZE[0] / WIDTH
             size = wide, PANEL_SIZE[1] / height
-            pair = [figure.add_axes((left / WIDTH, base, *size)) for left in LEFT]
-            draw_curves(*pair, _shorten_name(block.box.name), curves)
+            position, ratio = (figure.add_axes((left / WIDTH, base, *size)) for left in LEFT)
+            draw_curves(position, ratio, _shorten_name(block.box.name), curves)
         metadata = {'Date': None} if file_format == 'svg' else {}
         figure.savefig(output, format=file_format, metadata=metadata)
     return output.getvalue()

@@ -24,6 +24,7 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.bridge.states import list_wrap_periods, NamePlan
 from transmission_bridge.description import load_description
 from transmission_bridge.description.document import MAX_BYTES, read_file
+from transmission_bridge.drivers import find_drivers, list_periods
 from transmission_bridge.errors import (
     ParameterError,
     shortened,
@@ -96,9 +97,12 @@ class BridgeSetup:
         """
         Return the period of each single-turn encoder, in its driver's unit, by actuator.
 
+        Drivers in Python give theirs, the option ``wrap_period`` overrides them.
+
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
-        return list_wrap_periods(robot, self.options)
+        of_drivers = list_periods(find_drivers(robot, {}))
+        return of_drivers | list_wrap_periods(robot, self.options)
 
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
         """

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     client = WatchClient(state)
     try:
         with clean_end(), suppress(KeyboardInterrupt):  # the usual end
-            _show_until_end(options, console, state, client.spin_for)
+            show_until_end(options, console, state, client.spin_for)
     finally:
         client.close()
     missing = describe_missing_sides(state, time.monotonic())
@@ -80,13 +80,17 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.ERRORS if missing else Exit.OK
 
 
-def _show_until_end(
+def show_until_end(
     options: argparse.Namespace,
     console: Console,
     state: WatchState,
     spin_for: Callable[[float], None],
 ) -> None:
-    """Show one snapshot, or the state repeatedly for some time or until the user quits."""
+    """
+    Show one snapshot, or the state repeatedly for some time or until the user quits.
+
+    :param spin_for: Handles callbacks for some seconds.
+    """
     begin = time.monotonic()
     left = options.seconds or (_PATIENCE if options.once else math.inf)
     is_plain = options.once or options.plain

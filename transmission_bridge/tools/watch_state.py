@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import os
 
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
-from transmission_bridge.errors import shortened
+from transmission_bridge.errors import find_closest, shortened
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
@@ -207,16 +207,18 @@ class WatchState:
                 cells = found.setdefault(key, {})
                 for column, value in values.items():
                     cells[column] = max(value, cells.get(column, value))
-        units, unknown, clamped = {}, {}, Counter[str]()
+        units: dict[tuple[str, str], str] = {}
+        unknown: dict[tuple[str, str], str] = {}
+        clamped = Counter[str]()
         statuses = [each for bridge in self._shown_bridges for each in bridge.statuses.items()]
         for part, fact in ((part, fact) for part, status in statuses for fact in status.facts):
-            value = str(fact.value)
+            text = str(fact.value)
             if part in _KINDS and fact.key.startswith(UNITS_OF):
-                units['actuator', fact.key.removeprefix(UNITS_OF)] = value
+                units['actuator', fact.key.removeprefix(UNITS_OF)] = text
             elif part in _KINDS and fact.key.startswith(UNKNOWN):
-                unknown[_KINDS[part], fact.key.removeprefix(UNKNOWN)] = value
-            elif part.startswith('commands of ') and value.isdecimal():
-                clamped[fact.key] += int(value)
+                unknown[_KINDS[part], fact.key.removeprefix(UNKNOWN)] = text
+            elif part.startswith('commands of ') and text.isdecimal():
+                clamped[fact.key] += int(text)
         rows = []
         # In the order of kinds, and otherwise stable.
         for key in sorted(dict.fromkeys([*found, *unknown]), key=lambda each: each[0]):
@@ -261,10 +263,11 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         if state.has_driver and state.has_joint_states:
             return []
         of, others = f'of {state.node} ' * bool(state.node), list(state.reports)
+        close = [*find_closest(state.node, others, 1), *others][:1]
         missing.append(
             f'the bridge is missing: no diagnostics {of}{place}'
             + (
-                f', but of other bridges: {", ".join(others)}; --node {others[0]} shows that one'
+                f', but of other bridges: {", ".join(others)}; --node {close[0]} shows that one'
                 if others
                 else "; 'ros2 launch transmission_bridge bridge.launch.py' starts one"
             )

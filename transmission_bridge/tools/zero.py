@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     is_asked = not (targets or options.all)
     if is_asked and not sys.stdin.isatty():
         raise UsageError('expected JOINT=POSITION, or --all for all joints without a question')
-    with open_bridge('zero', options.node) as client:
+    with open_bridge('zero', options.node, console) as client:
         if is_asked and not _confirm(client, console, absolute=options.absolute):
             console.err.line('nothing is changed')
             return Exit.INTERRUPTED

@@ -60,7 +60,7 @@ class TestMyRobot(unittest.TestCase):
         publisher = self.node.create_publisher(JointState, 'joint_commands', 10)
         command = JointState(name=['hinge'], position=[0.5])
         deadline = time.monotonic() + 30.0
-        # Repeatedly, because the nodes have just started.
+        # Repeatedly, because the node has just started.
         while self.at != pytest.approx(expected) and time.monotonic() < deadline:
             publisher.publish(command)
             rclpy.spin_once(self.node, timeout_sec=0.1)
@@ -72,5 +72,5 @@ class TestEnd(unittest.TestCase):
     """After launch has stopped everything."""
 
     def test_exit_codes(self, proc_info):
-        """Driver and bridge ended with exit code 0."""
+        """The bridge ended with exit code 0."""
         assertExitCodes(proc_info)

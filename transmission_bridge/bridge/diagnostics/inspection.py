@@ -368,15 +368,16 @@ class BridgeWatch:
             facts = [Fact('loaded', True), Fact('type', binding.spec.type)]
             facts += [*_list_counts('not mapped', counts), Fact('not mapped now', lately, WARN)]
             yield make_status(f'transmission {name}', facts)
-        specs, used = robot.description.transmissions, robot.transmissions
-        unused = (spec for spec in specs if spec.name not in used)
-        for spec in (*unused, *robot.description.rejected):
+        known = robot.description
+        kinds = {each.name: each.type for each in known.transmissions}
+        kinds |= {each.name: each.type for each in known.rejected}
+        for name in [each for each in kinds if each not in robot.transmissions]:
             found = (each for each in robot.findings if each.severity == 'error')
-            words = '; '.join(str(each) for each in found if each.subject == spec.name)
-            facts = [Fact('loaded', False), Fact('type', spec.type)]
+            words = '; '.join(str(each) for each in found if each.subject == name)
+            facts = [Fact('loaded', False), Fact('type', kinds[name])]
             # Logged at configure.
             facts.append(Fact('rejected', words or 'failed to load', ERROR, False))
-            yield make_status(f'transmission {spec.name}', facts)
+            yield make_status(f'transmission {name}', facts)
 
     # -- commands --------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from transmission_bridge.bridge.options.options import (
     describe_option as describe_option,
     find_option_range as find_option_range,
     format_yaml_number as format_yaml_number,
+    HOSTED as HOSTED,
     list_choices as list_choices,
     list_parameter_names as list_parameter_names,
     PREFIX as PREFIX,

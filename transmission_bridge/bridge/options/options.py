@@ -103,6 +103,11 @@ class BridgeOptions:
         "list all of that driver's actuators. Commands to them go to the same namespace "
         "('left/actuator_commands').",
     )
+    hardware_plugins: tuple[str, ...] = _option(
+        (),
+        'Drivers in Python to use instead of the hardware plugins in the URDF, each as '
+        "'block=plugin'; '*=plugin' is for all other blocks.",
+    )
     pass_through: bool = _option(
         True, 'Whether joints without a transmission pass through to an actuator of their name.'
     )
@@ -246,7 +251,7 @@ class BridgeOptions:
                 expected='at least one topic, and no empty names',
                 found=repr(list(self.actuator_state_topics)),
             )
-        for name in ('wrap_period', 'actuator_units'):
+        for name in ('wrap_period', 'actuator_units', 'hardware_plugins'):
             split_pairs(name, getattr(self, name))
         for driver_name in split_pairs('actuator_names', self.actuator_names):
             topic, name = split_topic(driver_name)
@@ -336,6 +341,9 @@ def warn_of_lost_names(
 
 
 PREFIX = 'transmissions.'
+
+#: Prefix of the parameters with the options that follow from drivers in the node.
+HOSTED = 'hosted.'
 
 #: Names that a parameter file and the command line can contain.
 _NAME = re.compile(r'[\w./-]+')

@@ -90,6 +90,13 @@ class Spells:
             # The next look finds the next end.
             self.until = -np.inf
 
+    def restart_spells(self, actuators: Mask) -> None:
+        """Begin other spells of known actuators, shape ``(n,)``, whose commands are forgotten."""
+        self._last += 1.0
+        # NaN, which is no spell, is not larger.
+        is_known = self.numbers > self._unheard
+        self.numbers = np.where(actuators & is_known, self._last, self.numbers)
+
     def follow_turns(self, has_changed: Mask, is_open: Mask) -> None:
         """End the spells of turns that were lost, and begin those of turns that were found."""
         self._last += 1.0

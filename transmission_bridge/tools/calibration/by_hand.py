@@ -102,6 +102,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         )  # fmt: skip
         write_output(options.output, data, force=options.force)
         console.err.line(f'written to {printable(options.output)}')
+    elif good and not options.store:
+        console.err.line('nothing was kept: --output NEW writes a file, --store tells the bridge')
     return Exit.OK if len(good) == len(outcomes) else Exit.ERRORS
 
 

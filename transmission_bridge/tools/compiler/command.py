@@ -30,7 +30,6 @@ _DEPENDS = (
     'pluginlib',
     'rclcpp',
     'tinyxml2_vendor',
-    'transmission_interface',
 )
 _TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
@@ -67,8 +66,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.ros2_control:
         data = read_robot_file(options.file)
         more |= list_component_values(compiled, whole, data, given)
-        more |= list_plugin_values(compiled) if list_loadable(robot) else {}
-        more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in _DEPENDS)
+        depends = list(_DEPENDS)
+        if list_loadable(robot):
+            more |= list_plugin_values(compiled)
+            depends.append('transmission_interface')
+        more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in depends)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
         write_folder(compiled, Path(made), whole.description.name, units, more)

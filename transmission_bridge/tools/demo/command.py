@@ -1,56 +1,59 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge demo``: runs a driver and the bridge, and checks every value."""
+"""``transmission_bridge demo``: runs a simulated robot, and checks every value."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+import importlib
+import math
 import os
-from pathlib import Path
-from tempfile import TemporaryDirectory
+import signal
+import subprocess
+import sys
+from tempfile import TemporaryFile
 import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.signals import clean_end
-from transmission_bridge.tools.cli import Console, Exit, printable
+from transmission_bridge.resources import resource
+from transmission_bridge.signals import clean_end, SIGNALS
+from transmission_bridge.sim import command_at, MOTIONS
+from transmission_bridge.tools.cli import Console, Exit, FailedError
 from transmission_bridge.tools.demo import formulas
-from transmission_bridge.tools.demo.comparison import Comparison, JointSample
-from transmission_bridge.tools.demo.processes import (
-    Child,
-    end_processes,
-    isolate_network,
-    NODES,
-    start_nodes,
-)
-from transmission_bridge.tools.watch import LIVE_PERIOD, WatchClient
-from transmission_bridge.tools.watch_screen import open_screen
+from transmission_bridge.tools.demo.comparison import Comparison
+from transmission_bridge.tools.watch import show_until_end, WatchClient
 from transmission_bridge.tools.watch_state import COLUMNS, WatchState
 
-#: Seconds until two processes have started and discovered each other on a slow machine.
-_START_LIMIT = 60.0
-_N_SNAPSHOTS = 4
-#: Seconds until the last answers have arrived.
-_SETTLING = 0.3
+#: Longest start on a slow machine, and period of commands [s].
+_START, _PERIOD = 60.0, 0.02
+
+#: Number of characters of the output of a bridge that ended.
+_TAIL = 2000
 
 
 class _DemoClient(WatchClient):
-    """Compares the messages of the bridge with the formulas."""
+    """Moves the joints, and compares the messages of the bridge with the formulas."""
 
     def __init__(self, state: WatchState) -> None:
-        states = Comparison('joint_states', 'joint', formulas.joints_from_actuators)
-        commands = Comparison('actuator_commands', 'actuator', formulas.actuators_from_joints)
-        self.comparisons = (states, commands)
-        self._takers = {
-            'actuator_states': states.add_input,
-            'joint_states': states.add_output,
-            'joint_commands': commands.add_input,
-            'actuator_commands': commands.add_output,
+        states = Comparison('joint_states', formulas.joints_from_actuators)
+        commands = Comparison('actuator_commands', formulas.actuators_from_joints)
+        self.comparisons = states, commands
+        self._roles = {
+            'actuator_states': (states, False),
+            'joint_states': (states, True),
+            'joint_commands': (commands, False),
+            'actuator_commands': (commands, True),
         }
         # Lost messages could not be compared.
         super().__init__(state, is_complete=True)
+        self._start: dict[str, float] = {}
+        self._begun = math.inf
+        self._kind = importlib.import_module('sensor_msgs.msg').JointState
+        self._publisher = self.node.create_publisher(self._kind, 'joint_commands', 10)
 
     def store_message(
         self, topic: str, message: JointStateRecord, layout: Layout, now: float
@@ -61,104 +64,90 @@ class _DemoClient(WatchClient):
             for interface in COLUMNS
             if (array := getattr(message, interface)).size
         }
-        self._takers[topic](JointSample(message.stamp, values))
+        comparison, is_output = self._roles[topic]
+        comparison.add_message(message.stamp, values, is_output=is_output)
+        if topic == 'joint_states':
+            self._start = self._start or values['position']
 
-
-class _DemoError(Exception):
-    """The reason why the demo failed, with the output of its processes."""
-
-    def __init__(self, sentence: str, children: Sequence[Child]) -> None:
-        super().__init__(sentence)
-        self.words = {child.name: child.last_words for child in children}
+    def spin_for(self, seconds: float) -> None:
+        """Handle callbacks for some time, and command the joints meanwhile."""
+        end = time.monotonic() + seconds
+        while (now := time.monotonic()) < end:
+            if self._start:
+                self._begun = min(self._begun, now)
+                message = self._kind(name=list(MOTIONS))
+                for interface, values in command_at(now - self._begun, self._start).items():
+                    setattr(message, interface, list(values.values()))
+                message.header.stamp = self.node.get_clock().now().to_msg()
+                self._publisher.publish(message)
+            super().spin_for(_PERIOD)
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    with clean_end():
-        return run_demo(options.seconds, plain=options.plain, console=console)
-
-
-def run_demo(seconds: float, *, plain: bool, console: Console) -> Exit:
-    """
-    Show the moving example robot, and compare every message with the formulas.
-
-    :param seconds: Duration of the motion.
-    :param plain: Whether to print snapshots instead of a live table.
-    :returns: ``Exit.OK`` if every published value agrees.
-    :raises UsageError: If rclpy is not installed, or no ROS domain is free.
-    """
-    with isolate_network(os.environ) as added:
-        os.environ.update(added)  # also for the node of this process
-        return _run_isolated(seconds, plain=plain, console=console)
-
-
-def _run_isolated(seconds: float, *, plain: bool, console: Console) -> Exit:
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    # Ports of higher domains collide with ephemeral ports on some systems.
+    domain = os.environ.get('ROS_DOMAIN_ID') or str(1 + os.getpid() % 101)
+    os.environ['ROS_DOMAIN_ID'] = domain
     state = WatchState('transmission_bridge')
     client = _DemoClient(state)
     try:
-        with ExitStack() as stack:
-            folder = TemporaryDirectory(prefix='transmission_bridge_demo_')
-            children: list[Child] = []
-            path = Path(stack.enter_context(folder))
-            stack.callback(end_processes, children)
-            start_nodes(children, os.environ, path)
-            domain = os.environ['ROS_DOMAIN_ID']
-            console.out.line(f'{" and ".join(NODES)}: two processes, ROS domain {domain}')
-            console.out.flush()
-            _wait_for_topics(state, client, children)
-            with open_screen(state, console, is_plain=plain) as (show, is_live):
-                begin, elapsed, is_over = time.monotonic(), 0.0, False
-                period = LIVE_PERIOD if is_live else seconds / _N_SNAPSHOTS
-                while elapsed < seconds and not is_over:
-                    client.spin_for(min(period, seconds - elapsed))
-                    _require_alive(children)
-                    elapsed = time.monotonic() - begin
-                    progress = ', '.join(each.progress for each in client.comparisons)
-                    line = f'{elapsed:.1f} s of {seconds:.1f} s, {progress}'
-                    is_over = show([(line, 'bold'), ('in rad, rad/s and N m', 'dim')])
-            client.spin_for(_SETTLING)
-            return _print_result(state, client, console)
-    except _DemoError as error:
-        console.err.line(f'transmission_bridge: demo: {error}')
-        for name, words in error.words.items():
-            console.err.line(f'output of {name}:')
-            for line in words:
-                console.err.line(f'  {printable(line)}')
-        return Exit.ERRORS
+        with clean_end(), _run_bridge() as require_alive:
+            console.out.line(f'bridge with simulated motors, ROS domain {domain}')
+            limit = time.monotonic() + _START
+            while missing := [
+                each for each in state.topics if state.compute_age(each, 0.0) is None
+            ]:
+                require_alive()
+                if time.monotonic() > limit:
+                    raise FailedError(f'no message on {", ".join(missing)} within {_START:g} s')
+                client.spin_for(_PERIOD)
+            shown = argparse.Namespace(**vars(options), once=False, filter='')
+            show_until_end(shown, console, state, client.spin_for)
+            require_alive()
     finally:
         client.close()
+    return _print_result(client.comparisons, console)
 
 
-def _wait_for_topics(state: WatchState, client: WatchClient, children: Sequence[Child]) -> None:
-    """Wait until the bridge answers states and commands."""
-    limit = time.monotonic() + _START_LIMIT
-    while missing := [topic for topic in state.topics if state.compute_age(topic, 0.0) is None]:
-        _require_alive(children)
-        if time.monotonic() > limit:
-            sentence = f'no message on {", ".join(missing)} within {_START_LIMIT:.0f} s'
-            raise _DemoError(sentence, children)
-        client.spin_for(0.05)
+@contextmanager
+def _run_bridge() -> Iterator[Callable[[], None]]:
+    """Run the bridge as a process during the block; yield a check that it still runs."""
+    words = ('--urdf', str(resource('urdf', 'arm.urdf')), '--simulate')
+    command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', *words]
+    with TemporaryFile() as log:
+        # An exception of a signal between the fork and the end of Popen would lose the process.
+        change_mask = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=change_mask
+        )
+
+        def require_alive() -> None:
+            if process.poll() is not None:
+                log.seek(0)
+                output = log.read().decode(errors='replace')[-_TAIL:]
+                raise FailedError(f'the bridge ended with {process.returncode}: {output}')
+
+        try:
+            change_mask()
+            yield require_alive
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(5.0)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                process.kill()
+                process.wait()
 
 
-def _require_alive(children: Sequence[Child]) -> None:
-    for child in children:
-        if child.poll() is not None:
-            raise _DemoError(f'{child.name} ended with exit code {child.returncode}', [child])
-
-
-def _print_result(state: WatchState, client: _DemoClient, console: Console) -> Exit:
+def _print_result(comparisons: Sequence[Comparison], console: Console) -> Exit:
     """Print and return the result."""
-    faults = [fault for each in client.comparisons for fault in each.faults]
+    faults = [fault for each in comparisons for fault in each.faults]
     for fault in faults:
         console.err.line(f'transmission_bridge: demo: {fault}')
-    now = time.monotonic()
-    counts = ', '.join(
-        f'{each.compared} {each.topic} at {state.compute_rate(each.topic, now):.0f} Hz'
-        for each in client.comparisons
-    )
-    worst = max(each.worst for each in client.comparisons)
-    console.out.line(
-        f'demo {"FAILED" if faults else "passed"}: {counts}, '
-        f'largest relative deviation from formulas written out by hand {worst:.1e}'
-    )
+    counts = ', '.join(f'{each.compared} {each.topic}' for each in comparisons)
+    worst = max(each.worst for each in comparisons)
+    words = f'largest relative deviation from formulas written out by hand {worst:.1e}'
+    console.out.line(f'demo {"FAILED" if faults else "passed"}: {counts}, {words}')
     return Exit.ERRORS if faults else Exit.OK

@@ -51,22 +51,15 @@ _ACTUATOR_MOTION: _Table = {
     _LEFT: {'wrist_pitch': 48.0 * 1.25, 'wrist_roll': 48.0 * -0.8},
     _RIGHT: {'wrist_pitch': -50.0 * 1.25, 'wrist_roll': 50.0 * -0.8},
 }
-_JOINT_EFFORT: _Table = {
-    'shoulder_pan': {_PAN: 101.0},
-    'shoulder_lift': {_LIFT: 64.0 * 1.75, _ELBOW: -80.0},
-    'elbow': {_ELBOW: -80.0 * 1.2},
-    'forearm_roll': {_FOREARM: -72.5},
-    'wrist_pitch': {_LEFT: 48.0 * 1.25, _RIGHT: -50.0 * 1.25},
-    'wrist_roll': {_LEFT: 48.0 * -0.8, _RIGHT: 50.0 * -0.8},
-}
-_ACTUATOR_EFFORT: _Table = {
-    _PAN: {'shoulder_pan': 1 / 101.0},
-    _LIFT: {'shoulder_lift': 1 / 64.0 / 1.75, 'elbow': -1 / 64.0 / 1.75 / 1.2},
-    _ELBOW: {'elbow': 1 / -80.0 / 1.2},
-    _FOREARM: {'forearm_roll': 1 / -72.5},
-    _LEFT: {'wrist_pitch': 1 / 48.0 / 1.25 / 2.0, 'wrist_roll': 1 / 48.0 / -0.8 / 2.0},
-    _RIGHT: {'wrist_pitch': 1 / -50.0 / 1.25 / 2.0, 'wrist_roll': -1 / -50.0 / -0.8 / 2.0},
-}
+
+
+def _transpose(table: _Table) -> _Table:
+    """Return the table of efforts in the other direction, by conservation of power."""
+    inputs = {name: None for row in table.values() for name in row}
+    return {each: {k: row[each] for k, row in table.items() if each in row} for each in inputs}
+
+
+_JOINT_EFFORT, _ACTUATOR_EFFORT = _transpose(_ACTUATOR_MOTION), _transpose(_JOINT_MOTION)
 
 JOINTS, ACTUATORS = tuple(_JOINT_MOTION), tuple(_ACTUATOR_MOTION)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge import DriverUnits, load_transmissions
-from transmission_bridge.bridge.options import BridgeOptions, PREFIX, split_pairs
+from transmission_bridge.bridge.options import BridgeOptions, HOSTED, PREFIX, split_pairs
 from transmission_bridge.bridge.states import list_wrap_periods, NamePlan, States, TurnPlan
 from transmission_bridge.description import load_description
 from transmission_bridge.description.document import MAX_BYTES
@@ -98,7 +98,8 @@ class BridgeRobot(BridgeClient):
             self._is_known, self._start = False, start
         elif not self._is_known and now - self._asked > _PERIOD:
             self._asked = now
-            names = [_DESCRIPTION, *(option.name for option in fields(BridgeOptions))]
+            options = [option.name for option in fields(BridgeOptions)]
+            names = [_DESCRIPTION, *options, *(HOSTED + name for name in options)]
             self.get_parameters(names, self._build_model, prefix=PREFIX)
 
     def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
@@ -111,7 +112,7 @@ class BridgeRobot(BridgeClient):
         named: dict[str, Any] = {
             option.name: tuple(value) if isinstance(option.default, tuple) else value
             for option in fields(BridgeOptions)
-            if (value := values.get(option.name)) is not None
+            if (value := values.get(HOSTED + option.name, values.get(option.name))) is not None
         }
         try:
             options = BridgeOptions(**named)

@@ -128,6 +128,7 @@ class Structure(LoopSystem):
     :param idle: Indices of all joints that an idle freedom moves.
     :param rank: Number of independent equations for the joints that are not driven.
     :param gap: Largest residual of a row at the start.
+    :param search: The search for assemblies, with compiled rows.
     """
 
     rods: dict[int, Rod]
@@ -139,6 +140,7 @@ class Structure(LoopSystem):
     idle: tuple[int, ...]
     rank: int
     gap: float
+    search: _Search
 
     @property
     def balls(self) -> frozenset[int]:
@@ -184,6 +186,7 @@ class Structure(LoopSystem):
             idle=tuple(unknown[idle].tolist()),
             rank=rank,
             gap=gap,
+            search=search,
         )
 
     def compute_slopes(self) -> Array:
@@ -194,7 +197,7 @@ class Structure(LoopSystem):
 
         :returns: Shape ``(positions, rows, joints)``.
         """
-        nearby = _Search(self).search_nearby(self.start, self.lengths)
+        nearby = self.search.search_nearby(self.start, self.lengths)
         return np.stack([self.closures.function(z, self.lengths)[1].full() for z in nearby])
 
     @cached_property
@@ -252,7 +255,7 @@ class Structure(LoopSystem):
         sought = [place for place in range(len(self.names)) if place not in loose]
         if not sought:
             return []
-        for z in _Search(self).search_assemblies(self.start, self.lengths):
+        for z in self.search.search_assemblies(self.start, self.lengths):
             apart = np.abs(z - self.start)
             # An assembly with another position of a joint with a hint is not intended.
             if apart[sought].max() > MEANT and not (apart[list(self.hints)] > MEANT).any():

@@ -18,7 +18,7 @@ from transmission_bridge.description import (
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.known_names import find_drive_place
-from transmission_bridge.transmissions.linkage.tree import linkage_joints
+from transmission_bridge.transmissions.linkage.tree import list_linkage_joints
 from transmission_bridge.transmissions.simple import SimpleTransmission
 
 _IDENTITY = SimpleTransmission(1.0)
@@ -84,7 +84,7 @@ def pass_joints(
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
     # The joints of a linkage move with its motors, even if the linkage is rejected.
-    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
+    mentioned.update(*list_linkage_joints(robot, robot.transmissions))
     taken = {member.name for spec in robot.transmissions for member in spec.actuators}
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []

@@ -1,0 +1,143 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware in a description, and the class of a plugin."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+
+import numpy as np
+import pytest
+
+import transmission_bridge as tb
+from transmission_bridge.drivers import (
+    add_driver,
+    find_driver,
+    find_drivers,
+    list_hardware,
+    list_periods,
+    registry,
+)
+from transmission_bridge.drivers.servos import SerialServos
+from transmission_bridge.drivers.simulated import SimulatedDriver
+
+ROBOT = """<robot name="two"><link name="l0"/><link name="l1"/><link name="l2"/><link name="l3"/>
+<joint name="a" type="continuous"><parent link="l0"/><child link="l1"/></joint>
+<joint name="b" type="continuous"><parent link="l0"/><child link="l2"/></joint>
+<joint name="c" type="continuous"><parent link="l0"/><child link="l3"/></joint>
+<ros2_control name="arm" type="system" rw_rate="50">
+  <hardware><plugin>my/Servos</plugin>
+    <param name="port">/dev/ttyUSB0</param><param name="wide">0x10</param>
+    <param name="half">0.5</param><param name="word">x</param>{more}</hardware>
+  <joint name="b"><param name="id">2</param></joint>
+  <joint name="a"><param name="id">9</param><param name="model">M</param></joint>
+  <transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
+    <joint name="a" role="joint1" mechanical_reduction="2"/>
+    <actuator name="motor" role="actuator1">
+      <param name="id">1</param><param name="position_unit">turn</param>
+    </actuator>
+  </transmission>
+</ros2_control></robot>"""
+
+
+def read_hardware(more=''):
+    """Return plugin and hardware by block."""
+    robot = tb.load_description(ROBOT.format(more=more))
+    return list_hardware(tb.RobotTransmissions(robot))
+
+
+def test_a_block_has_the_actuators_of_its_transmissions_then_of_its_joints():
+    """Parameters of the joint belong to its motor, unless the actuator has its own."""
+    found = read_hardware()
+    plugin, hardware = found['arm']
+    assert (plugin, hardware.name, hardware.rate) == ('my/Servos', 'arm', 50.0)
+    assert [(each.name, each.joint) for each in hardware.actuators] == [('motor', 'a'), ('b', 'b')]
+    assert hardware.actuators[0].parameters['model'] == 'M'
+    assert hardware.read_numbers('id') == [1, 2]
+    turn = 2.0 * math.pi
+    np.testing.assert_allclose(hardware.scales, [[turn, 1.0], [turn, 1.0], [1.0, 1.0]])
+    plugin, rest = found['']
+    assert (plugin, rest.rate, [each.name for each in rest.actuators]) == ('', 100.0, ['c'])
+
+
+def test_a_simulation_starts_at_zero_or_within_the_limits_of_the_joints():
+    """Motor zero stays if its joint is within its limits there; else the joint is at its zero."""
+    limited = '<limit lower="-1" upper="-0.5" effort="1" velocity="1"/>'
+    text = ROBOT.format(more='').replace(
+        '"a" type="continuous">', f'"a" type="revolute">{limited}'
+    )
+    robot = tb.RobotTransmissions(tb.load_description(text))
+    turns = list_hardware(robot)['arm'][1].compute_start()
+    np.testing.assert_allclose(turns, [-0.5 * 2.0 / (2.0 * math.pi), 0.0])
+
+
+def test_numbers_and_texts_of_parameters():
+    """A number may be hexadecimal; what is missing or wrong is named with its place."""
+    hardware = read_hardware()['arm'][1]
+    assert [hardware.read_number(name) for name in ('wide', 'half')] == [16, 0.5]
+    assert (hardware.read_text('port'), hardware.read_text('x', 'y')) == ('/dev/ttyUSB0', 'y')
+    assert hardware.read_number('missing', 3.0) == 3.0
+    assert hardware.read_numbers('model_number', 7) == [7, 7]
+    for read, words in (
+        (lambda: hardware.read_text('missing'), '<param name="missing"> of <hardware> is missing'),
+        (lambda: hardware.read_number('word'), "<hardware>: expected a number, found 'x'"),
+        (lambda: hardware.read_numbers('model'), "actuator 'motor': expected a number, found 'M'"),
+    ):
+        with pytest.raises(tb.DriverError) as caught:
+            read()
+        assert words in str(caught.value)
+
+
+def test_a_parameter_overrides_the_rate_and_must_be_positive():
+    """``rate`` of the hardware counts before ``rw_rate``."""
+    assert read_hardware('<param name="rate">200</param>')['arm'][1].rate == 200.0
+    with pytest.raises(tb.DriverError, match='rate'):
+        read_hardware('<param name="rate">0</param>')
+
+
+def make_entries(monkeypatch, *values):
+    """Install drivers of these classes under one name."""
+    entries = [importlib.metadata.EntryPoint('my/D', each, 'group') for each in values]
+    monkeypatch.setattr(registry.importlib.metadata, 'entry_points', lambda group: entries)
+
+
+def test_a_plugin_is_found_by_its_registered_name_only(monkeypatch):
+    """Other plugins have no class; a class of the command line is registered by hand."""
+    assert find_driver('transmission_bridge/SerialServos') is SerialServos
+    assert find_driver('transmission_bridge/SimulatedDriver') is SimulatedDriver
+    assert find_driver('os/system') is None
+    monkeypatch.setattr(registry, '_local', {})
+    add_driver('file/Servos', SimulatedDriver)
+    assert find_driver('file/Servos') is SimulatedDriver
+
+
+def test_plugins_are_replaced_by_block_or_all_at_once():
+    """A driver of single turns gives the period of each actuator in its unit."""
+    robot = tb.RobotTransmissions(tb.load_description(ROBOT.format(more='')))
+    simulated, servos = (f'transmission_bridge/{x}' for x in ('SimulatedDriver', 'SerialServos'))
+    assert find_drivers(robot, {}) == {}
+    found = find_drivers(robot, {'*': simulated, 'arm': servos})
+    assert {name: kind for name, (kind, _) in found.items()} == {
+        'arm': SerialServos,
+        '': SimulatedDriver,
+    }
+    assert list_periods(found) == pytest.approx({'motor': 1.0, 'b': 2.0 * math.pi})
+
+
+@pytest.mark.parametrize(
+    ('values', 'words'),
+    [
+        (['nowhere:D'], r"'my/D' \(nowhere:D\) cannot be imported"),
+        (['os:getcwd'], 'os:getcwd is not a subclass of tb.Driver'),
+        (['a:D', 'b:D'], 'provided by a:D and b:D'),
+    ],
+)
+def test_a_driver_that_cannot_be_used_is_named(monkeypatch, values, words):
+    """One sentence with plugin, class and reason; an overlaid workspace is no conflict."""
+    make_entries(monkeypatch, *values)
+    with pytest.raises(tb.DriverError, match=words):
+        find_driver('my/D')
+    make_entries(monkeypatch, *['transmission_bridge.drivers.simulated:SimulatedDriver'] * 2)
+    assert find_driver('my/D') is SimulatedDriver

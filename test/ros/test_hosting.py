@@ -1,0 +1,474 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers in Python in the process of the bridge, and alone in driver_node, over real DDS."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+import re
+import signal
+import time
+
+from documents import DOCUMENTS
+import numpy as np
+import pytest
+from zoo.reference import Message
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
+SUPPORT = Path(__file__).parents[1] / 'support'
+BRIDGE, DRIVER = 'transmission_bridge.ros.bridge_main', 'transmission_bridge.ros.driver_main'
+SIMULATED = 'transmission_bridge/SimulatedDriver'
+
+#: Each method of a driver.
+METHODS = ('configure', 'activate', 'read', 'write', 'deactivate', 'cleanup')
+
+LIMIT = '<limit lower="-3" upper="3" velocity="1000" effort="100"/>'
+
+
+def make_urdf(blocks, more='', plain=()):
+    """
+    Return a robot of joints ``q_NAME = m_NAME / 2``.
+
+    :param blocks: Plugin and names of the joints by block.
+    :param more: Inside each ``<hardware>``.
+    :param plain: Names of the joints that are outside of all blocks.
+    """
+    parts, names = [], [*plain]
+    for block, (plugin, own) in blocks.items():
+        names += own
+        inside = ''.join(
+            f"""<transmission name="t_{name}">
+            <plugin>transmission_interface/SimpleTransmission</plugin>
+            <joint name="q_{name}" role="joint1">
+            <mechanical_reduction>2</mechanical_reduction></joint>
+            <actuator name="m_{name}" role="actuator1"/></transmission>"""
+            for name in own
+        )
+        hardware = f'<hardware><plugin>{plugin}</plugin>{more}</hardware>'
+        joints = ''.join(f'<joint name="q_{name}"/>' for name in own)
+        parts.append(
+            f'<ros2_control name="{block}" type="system">{hardware}{joints}{inside}</ros2_control>'
+        )
+    links = ''.join(
+        f'<link name="l_{name}"/><joint name="q_{name}" type="revolute"><parent link="base"/>'
+        f'<child link="l_{name}"/>{LIMIT}</joint>'
+        for name in names
+    )
+    return f'<robot name="r"><link name="base"/>{links}{"".join(parts)}</robot>'
+
+
+class Hosted:
+    """
+    A bridge as a process, with a driver that follows a script.
+
+    :ivar process: The process.
+    """
+
+    def __init__(self, start_process, folder, *, rate=100, parameters=(), names=('a', 'b')):
+        self._script = folder / 'script'
+        self.log = Path(f'{self._script}.log')
+        self.say()
+        inside = f'<param name="script">{self._script}</param><param name="rate">{rate}</param>'
+        urdf = folder / 'robot.urdf'
+        urdf.write_text(make_urdf({'arm': ('scripted_driver/Scripted', names)}, inside))
+        words = [word for each in parameters for word in ('-p', each)]
+        self.process = start_process(
+            BRIDGE,
+            *('--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py'),
+            *(['--ros-args', *words] if words else []),
+        )
+
+    def say(self, **faults):
+        """Have methods do this from now on."""
+        self._script.write_text(json.dumps(faults), encoding='utf-8')
+
+    def calls(self):
+        """Return the calls so far."""
+        return self.log.read_text(encoding='utf-8').splitlines() if self.log.exists() else []
+
+    def written(self):
+        """Return the last command, rows position, velocity, effort."""
+        commands = [each for each in self.calls() if each.startswith('write ')]
+        return np.array(json.loads(commands[-1].removeprefix('write ')), dtype=float)
+
+
+@pytest.fixture
+def hosted(start_process, tmp_path, meet):
+    """Return a function that starts a :class:`Hosted`, and returns it with a peer."""
+
+    def start(**how):
+        bridge = Hosted(start_process, tmp_path, **how)
+        peer = meet('transmission_bridge')
+        peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
+        return bridge, peer
+
+    return start
+
+
+def wait_for_rows(peer, bridge, expected):
+    """Wait for a command to the driver."""
+    peer.spin_until(
+        lambda: (
+            bridge.calls()
+            and bridge.calls()[-1].startswith('write')
+            and np.array_equal(bridge.written(), expected, equal_nan=True)
+        ),
+        f'the command {expected}',
+    )
+
+
+NAN = math.nan
+
+
+def test_a_hosted_driver_is_a_driver_without_topics(hosted, harness):
+    """Commands, states, trajectories, tools and the order of calls, from start to SIGINT."""
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+    bridge, peer = hosted()
+    diagnostics = harness.Diagnostics(peer)
+    joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
+    peer.spin_until(lambda: joints and motors, 'states of joints, and copies of those of motors')
+    assert (joints[-1].names, motors[-1].names) == (('q_a', 'q_b'), ('m_a', 'm_b'))
+    send = peer.publisher('joint_commands')
+    sent = peer.listen('actuator_commands')
+    peer.exchange(send, Message(('q_a',), position=(0.5,)), sent)
+    wait_for_rows(peer, bridge, [[1.0, NAN], [NAN, NAN], [NAN, NAN]])
+    peer.spin_until(lambda: joints[-1].position.tolist() == [0.5, 0.0], 'the state')
+    # A hosted driver hears what is sent; units, names and status are in diagnostics.
+    assert diagnostics.said('commands of joint_commands', level=OK)
+    diagnostics.said('actuator_states', level=OK)
+    status = diagnostics.said('driver arm', 'running', level=OK)
+    values = {each.key: each.value for each in status.values}
+    assert values['temperature [C] m_b'] == '31.5'
+    assert float(values['rate [Hz]']) > 50.0
+    # A trajectory starts at the measured position, and is sampled in the cycle of the driver.
+    planner = peer.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
+    peer.spin_until(planner.get_subscription_count, 'a reader of trajectories')
+    point = JointTrajectoryPoint(positions=[-0.5])
+    point.time_from_start.nanosec = 400_000_000
+    planner.publish(JointTrajectory(joint_names=['q_b'], points=[point]))
+    begun = len(joints)
+    peer.spin_until(lambda: joints[-1].position.tolist() == [0.5, -0.5], 'the end of the way')
+    way = np.array([each.position[1] for each in joints[begun:]])
+    assert np.abs(np.diff(way)).max() < 0.25
+    peer.send(send, Message(('q_a', 'q_b'), velocity=(0.1, 0.1)))
+    wait_for_rows(peer, bridge, [[NAN, NAN], [0.2, 0.2], [NAN, NAN]])
+    assert 'left to the driver' not in bridge.process.output
+    begun = time.monotonic()
+    bridge.process.ends_well()
+    assert time.monotonic() - begun < 3.0
+    assert bridge.calls()[:2] == ['configure', 'activate']
+    assert bridge.calls()[-2:] == ['deactivate', 'cleanup']
+    assert bridge.written()[1].tolist() == [0.0, 0.0]
+
+
+def test_the_transitions_of_the_node_are_those_of_the_driver(hosted, harness):
+    """Each calls its methods; a configure or an activate that raises fails with its sentence."""
+    bridge, peer = hosted()
+    for transition, calls in (
+        ('deactivate', ['deactivate']),
+        ('activate', ['activate']),
+        ('deactivate', ['deactivate']),
+        ('cleanup', ['cleanup']),
+    ):
+        before = len(bridge.calls())
+        assert peer.change_state(transition)
+        peer.spin_until(lambda: bridge.calls()[before:] == calls, transition)
+    diagnostics = harness.Diagnostics(peer)
+    for fault, state in (('configure', 'unconfigured'), ('activate', 'inactive')):
+        bridge.say(**{fault: 'raise'})
+        if fault == 'activate':
+            assert peer.change_state('configure')
+        assert not peer.change_state(fault)
+        words = f"{fault} failed: driver 'arm': {fault}() failed: RuntimeError: bus fault in"
+        diagnostics.said('life cycle', state, words, level=ERROR)
+        bridge.say()
+    assert peer.change_state('activate')
+    diagnostics.said('life cycle', 'active', level=OK)
+    diagnostics.said('actuators', 'all known', level=OK)
+    assert bridge.process.stop() == 0
+
+
+def test_faults_of_reading(hosted, harness):
+    """Each is reported with method and text, makes its joints unknown in time, and ends."""
+    bridge, peer = hosted()
+    diagnostics = harness.Diagnostics(peer)
+    sent, joints = peer.listen('actuator_commands'), peer.listen('joint_states')
+    send = peer.publisher('joint_commands')
+    peer.exchange(send, Message(('q_a', 'q_b'), position=(0.5, 0.25)), sent)
+    for fault, words in (
+        ('raise', 'read() failed: RuntimeError: bus fault in read'),
+        ('exit', 'read() failed: SystemExit: 3'),
+        ('shape', 'read() failed: returned shape (3, 1), expected (2,) or (1 to 3, 2)'),
+        ('text', 'read() failed: returned <U4, expected numbers'),
+        ('ragged', 'read() failed: returned no array of numbers'),
+    ):
+        bridge.say(read=fault)
+        diagnostics.said('driver arm', words, level=ERROR)
+        diagnostics.said('actuators', 'stale', level=ERROR)
+        bridge.say()
+        diagnostics.said('actuators', 'all known', level=OK)
+        diagnostics.said('driver arm', level=OK)
+        # It is opened again, and stands where it is: commands are forgotten.
+        assert bridge.calls()[-1] == 'activate'
+    for fault, unknown, words in (
+        ('one lost', {'q_a'}, 'not finite'),
+        ('infinite', {'q_a', 'q_b'}, 'stale'),
+    ):
+        bridge.say(read=fault)
+        diagnostics.said('actuators', words)
+        found = diagnostics.values('joints')
+        assert {key.removeprefix('unknown ') for key in found if 'unknown' in key} == unknown
+        bridge.say()
+        diagnostics.said('actuators', 'all known', level=OK)
+    assert all(np.isfinite(each.position).all() for each in joints)
+    # One message of every kind is no more than one message.
+    for fault in ('huge', 'nothing', 'slow'):
+        bridge.say(read=fault)
+        heard = len(joints)
+        diagnostics.said('driver arm')
+        bridge.say()
+        peer.spin_until(lambda heard=heard: len(joints) > heard + 5, 'more states')
+    assert bridge.process.stop() == 0
+
+
+def test_a_lost_motor_is_not_moved_when_it_is_back(hosted):
+    """Its command is forgotten by the driver and by the bridge; the other one goes on."""
+    bridge, peer = hosted()
+    sent, joints = peer.listen('actuator_commands'), peer.listen('joint_states')
+    send = peer.publisher('joint_commands')
+    peer.exchange(send, Message(('q_a', 'q_b'), position=(0.5, 0.25)), sent)
+    wait_for_rows(peer, bridge, [[1.0, 0.5], [NAN, NAN], [NAN, NAN]])
+    bridge.say(read='one lost')
+    peer.spin_until(lambda: joints[-1].names == ('q_b',), 'the loss')
+    wait_for_rows(peer, bridge, [[NAN, 0.5], [NAN, NAN], [NAN, NAN]])
+    bridge.say()
+    peer.spin_until(lambda: joints[-1].names == ('q_a', 'q_b'), 'its return')
+    peer.exchange(send, Message(('q_b',), position=(0.75,)), sent)
+    wait_for_rows(peer, bridge, [[NAN, 1.5], [NAN, NAN], [NAN, NAN]])
+    bridge.process.ends_well()
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_a_hang_in_each_method(start_process, tmp_path, meet, harness, method):
+    """It is named, no rate survives it where a call is possible, and SIGINT ends in 3 s."""
+    bridge = Hosted(start_process, tmp_path)
+    peer = meet('transmission_bridge')
+    is_start = method in METHODS[:2]
+    if is_start:
+        bridge.say(**{method: 'hang'})
+    else:
+        peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
+        diagnostics = harness.Diagnostics(peer)
+        send, sent = peer.publisher('joint_commands'), peer.listen('actuator_commands')
+        peer.exchange(send, Message(('q_a',), velocity=(0.5,)), sent)
+        bridge.say(**{method: 'hang'})
+        if method in ('read', 'write'):
+            words = f'hangs: {method}() has not returned for'
+            diagnostics.said('driver arm', words, 'give its I/O a timeout', level=ERROR)
+            diagnostics.said('actuators', 'stale', level=ERROR)
+    if is_start:
+        # The transition may be over already; else it waits for 10 s at most.
+        peer.spin_until(lambda: bridge.calls() and bridge.calls()[-1], 'a call')
+    begun = time.monotonic()
+    assert bridge.process.stop(signal.SIGINT) == 0
+    limit = 13.0 if is_start else 3.0 + (method in ('deactivate', 'cleanup')) * 1.5
+    assert time.monotonic() - begun < limit
+    assert 'bug' not in bridge.process.output
+
+
+@pytest.mark.parametrize('fault', ['raise', 'exit'])
+def test_a_driver_that_raises_in_each_method_at_each_transition(hosted, fault):
+    """Nothing ends the node, and afterwards it works as before."""
+    bridge, peer = hosted()
+    joints = peer.listen('joint_states')
+    for method in METHODS:
+        bridge.say(**{method: fault})
+        for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
+            peer.change_state(transition)
+        bridge.say()
+        for transition in ('deactivate', 'cleanup'):
+            peer.change_state(transition)
+        peer.start()
+        heard = len(joints)
+        peer.spin_until(lambda heard=heard: len(joints) > heard, f'states after {method}')
+    assert bridge.process.stop() == 0
+    assert 'bug' not in bridge.process.output
+
+
+def test_a_driver_that_is_too_slow(hosted, harness):
+    """Its rate and the time of a read are reported."""
+    bridge, peer = hosted()
+    bridge.say(read='slow')
+    diagnostics = harness.Diagnostics(peer)
+    diagnostics.said('driver arm', 'slow: ', 'cycles/s, the rate is 100', level=WARN)
+    peer.spin_until(
+        lambda: float(diagnostics.values('driver arm')['read [ms]']) > 25.0, 'the mean of reads'
+    )
+    bridge.process.ends_well()
+
+
+# -- several drivers -----------------------------------------------------------------------------
+
+
+def test_hosted_drivers_beside_one_on_a_topic(make_bridge, peer, harness):
+    """Each block has the topics that its driver would have, and tools read their names."""
+    urdf = make_urdf({
+        'left arm': (SIMULATED, ['a']),
+        'right': (SIMULATED, ['b']),
+        'other': ('some/Component', ['c']),
+    })  # fmt: skip
+    node = make_bridge({'robot_description': urdf})
+    peer.start()
+    joints, sent = peer.listen('joint_states'), peer.listen('actuator_commands')
+    own = [peer.listen(f'{side}/actuator_commands') for side in ('left_arm', 'right')]
+    send = peer.publisher('joint_commands')
+    driver = peer.publisher('actuator_states')
+    states = harness.repeat(lambda: peer.send(driver, Message(('m_c',), position=(0.5,))))
+    command = Message(('q_a', 'q_b', 'q_c'), position=(0.5, -0.5, 1.0))
+    repeat = harness.repeat(lambda: peer.send(send, command))
+
+    def has_moved():
+        states()
+        repeat()
+        known = dict(zip(joints[-1].names, joints[-1].position, strict=True)) if joints else {}
+        goal = {'q_a': 0.5, 'q_b': -0.5, 'q_c': 0.25}
+        return known.keys() == goal.keys() and all(abs(known[k] - goal[k]) < 1e-3 for k in goal)
+
+    peer.spin_until(has_moved, 'the motion of all')
+    assert (sent[-1].names, sent[-1].position.tolist()) == (('m_c',), [2.0])
+    assert [(each[-1].names, each[-1].position.tolist()) for each in own] == [
+        (('m_a',), [1.0]),
+        (('m_b',), [-1.0]),
+    ]
+    topics = ['actuator_states', 'left_arm/actuator_states', 'right/actuator_states']
+    name = 'hosted.actuator_state_topics'
+    assert peer.parameters([name]) == {name: topics}
+    result = peer.set_parameters({name: ['x']})
+    assert (result.successful, result.reason) == (False, 'the parameter is read only')
+    assert peer.change_state('deactivate')
+    assert peer.change_state('cleanup')
+    assert not node.has_parameter(name)
+
+
+def test_any_robot_is_simulated(make_bridge, peer, reference):
+    """Also one without hardware, with drivers on topics of their own, and with other names."""
+    make_bridge({
+        'robot_description': make_urdf({}, plain=['a', 'b']),
+        'hardware_plugins': [f'*={SIMULATED}'],
+        'actuator_state_topics': ['left/states'],
+        'actuator_names': ['left/states:x=q_a'],
+    })  # fmt: skip
+    peer.start()
+    joints = peer.listen('joint_states')
+    peer.spin_until(lambda: joints, 'the states')
+    assert joints[-1].names == ('q_a', 'q_b')
+
+
+def test_a_follower_stands_until_its_leader_is_near(make_bridge, peer, harness):
+    """Diagnostics show both positions of a joint that differs; then it follows."""
+    for side, more in (('leader', {}), ('follower', {'max_step': 'reject'})):
+        rules = ['-r', 'joint_commands:=/leader/joint_states'] if more else []
+        start = '' if more else '1.0'
+        urdf = make_urdf({'arm': (SIMULATED, ['a'])}).replace(
+            '<actuator name="m_a" role="actuator1"/>',
+            '<actuator name="m_a" role="actuator1">'
+            + (f'<param name="start">{start}</param>' if start else '')
+            + '</actuator>',
+        )
+        urdf = urdf.replace('velocity="1000"', 'velocity="1"')
+        make_bridge(
+            {'robot_description': urdf, **more},
+            namespace=side,
+            cli_args=['--ros-args', *rules],
+        )
+        peer.start(f'{side}/transmission_bridge')
+    diagnostics = harness.Diagnostics(peer, 'follower/transmission_bridge')
+    words = 'q_a from 0 to 0.5 (max_step is reject)'
+    diagnostics.said('joint_commands', 'jumped', words, level=WARN)
+    joints = peer.listen('follower/joint_states')
+    hand = peer.publisher('leader/joint_commands')
+    peer.spin_until(lambda: joints, 'states')
+    assert joints[-1].position.tolist() == [0.0]
+    back = harness.repeat(lambda: peer.send(hand, Message(('q_a',), position=(0.0,))))
+    peer.spin_until(
+        lambda: back() or diagnostics.values('joint_commands')['accepted'] != '0', 'it'
+    )
+    away = harness.repeat(lambda: peer.send(hand, Message(('q_a',), position=(0.25,))))
+    peer.spin_until(lambda: away() or abs(joints[-1].position[0] - 0.25) < 1e-2, 'the motion')
+
+
+# -- the driver alone, and the examples ----------------------------------------------------------
+
+
+def test_a_driver_alone_on_topics(start_process, tmp_path, meet):
+    """It follows commands for its motors, ends rates without new ones, and ends in order."""
+    script = tmp_path / 'script'
+    script.write_text('{}')
+    urdf = tmp_path / 'robot.urdf'
+    inside = f'<param name="script">{script}</param>'
+    urdf.write_text(make_urdf({'arm': ('scripted_driver/Scripted', ['a'])}, inside))
+    process = start_process(DRIVER, '--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py')
+    peer = meet('driver_node')
+    states = peer.listen('actuator_states')
+    send = peer.publisher('actuator_commands')
+    peer.spin_until(lambda: states, 'states')
+
+    def last(row):
+        values = getattr(states[-1], row)
+        return values[0] if len(values) else None
+
+    peer.send(send, Message(('other', 'm_a'), position=(9.0, 0.5)))
+    peer.spin_until(lambda: last('position') == 0.5, 'the position')
+    peer.send(send, Message(('m_a',), velocity=(0.25,)))
+    peer.spin_until(lambda: last('velocity') == 0.25, 'the velocity')
+    peer.spin_until(lambda: last('velocity') == 0.0, 'the end of the velocity')
+    process.ends_well()
+    calls = Path(f'{script}.log').read_text().splitlines()
+    assert calls[-2:] == ['deactivate', 'cleanup']
+
+
+def test_a_latched_description_is_there_when_the_node_is_configured(peer, make_bridge, reference):
+    """Also if configure is called before the subscription has found the publisher."""
+    peer.latch(reference.URDF)
+    for number in range(3):
+        node = make_bridge(namespace=f'n{number}', cli_args=[
+            '--ros-args', '-r', 'robot_description:=/robot_description',
+        ])  # fmt: skip
+        assert node.trigger_configure().name == 'SUCCESS'
+
+
+def test_the_example_of_the_readme_runs(start_process, tmp_path, meet, monkeypatch):
+    """Its driver of 17 lines, its URDF and its command, with a bus that follows at once."""
+    readme = DOCUMENTS['README.md']
+    (block,) = readme.snippets('xml')
+    (tmp_path / 'my_driver.py').write_text(readme.files['my_driver.py'])
+    (tmp_path / 'my_bus.py').write_text(
+        'class Bus:\n'
+        '    def __init__(self, port): self.goals = {}\n'
+        '    def read_position(self, number): return self.goals.get(number, 0.0)\n'
+        '    def write_goal(self, number, goal): self.goals[number] = goal\n'
+    )
+    joint = re.search(r'<joint name="(\w+)"', block).group(1)
+    links = (
+        f'<link name="base"/><link name="l"/><joint name="{joint}" type="revolute">'
+        f'<parent link="base"/><child link="l"/>{LIMIT}</joint>'
+    )
+    (tmp_path / 'robot.urdf').write_text(f'<robot name="r">{links}{block}</robot>')
+    process = start_process(
+        BRIDGE,
+        *('--urdf', tmp_path / 'robot.urdf', '--driver', tmp_path / 'my_driver.py'),
+        env={'PYTHONPATH': str(tmp_path)},
+    )
+    peer = meet('transmission_bridge')
+    joints, send = peer.listen('joint_states'), peer.publisher('joint_commands')
+    peer.spin_until(lambda: joints, 'states')
+    peer.send(send, Message((joint,), position=(0.25,)))
+    peer.spin_until(lambda: abs(joints[-1].position[0] - 0.25) < 1e-9, 'the motion')
+    process.ends_well()

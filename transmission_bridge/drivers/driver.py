@@ -1,0 +1,276 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of a driver in Python, and the hardware that a description declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.description import effective_limits, ParameterSpec
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array
+
+#: Rate of a block without a rate [Hz].
+_RATE = 100.0
+
+
+class DriverError(TransmissionBridgeError, RuntimeError):
+    """A method of a driver failed, or its hardware is declared wrongly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DriverActuator:
+    """
+    One actuator of the hardware.
+
+    :param name: As in the URDF.
+    :param joint: The joint of a transmission with one joint and one actuator, otherwise empty.
+    :param parameters: ``<param>`` of the ``<joint>`` in the block, overridden by ``<param>`` of
+        the ``<actuator>``.
+    """
+
+    name: str
+    joint: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hardware:
+    """
+    The hardware of one driver.
+
+    :param name: Name of the ``<ros2_control>`` block; empty for actuators outside of all blocks.
+    :param parameters: ``<param>`` of ``<hardware>``.
+    :param actuators: In the order of all arrays: of the transmissions, then of the joints that
+        pass through.
+    :param rate: Cycles per second [Hz]: ``<param name="rate">`` of ``<hardware>``, otherwise
+        ``rw_rate`` of the block, otherwise 100.
+    :param scales: SI per unit that the URDF declares, rows position, velocity, effort, shape
+        ``(3, n)``; 1 if the actuator declares no unit.
+    :param compute_start: Returns positions at which every joint is within its limits, shape
+        ``(n,)``, for simulators: zero if possible.
+    """
+
+    name: str
+    parameters: Mapping[str, str]
+    actuators: tuple[DriverActuator, ...]
+    rate: float
+    scales: Array
+    compute_start: Callable[[], Array | float] = lambda: 0.0
+
+    def read_text(self, name: str, default: str | None = None) -> str:
+        """
+        Return a ``<param>`` of ``<hardware>``.
+
+        :raises DriverError: If it is missing or empty, and there is no default.
+        """
+        text = self.parameters.get(name) or default
+        if text is None:
+            raise DriverError(f'<param name="{name}"> of <hardware> is missing')
+        return text
+
+    def read_number(self, name: str, default: float | None = None) -> float:
+        """
+        Return a number of ``<hardware>``; whole numbers are ``int``, also as ``0x7f``.
+
+        :raises DriverError: If it is not a finite number, or missing without a default.
+        """
+        if default is not None and not self.parameters.get(name):
+            return default
+        return _read_number(self.read_text(name), f'<param name="{name}"> of <hardware>')
+
+    def read_numbers(self, name: str, default: float | None = None) -> list[float]:
+        """
+        Return a number of each actuator, for example its id; see :meth:`read_number`.
+
+        :raises DriverError: As there.
+        """
+        return [
+            default
+            if default is not None and name not in each.parameters
+            else _read_number(
+                each.parameters.get(name, ''), f'<param name="{name}"> of actuator \'{each.name}\''
+            )
+            for each in self.actuators
+        ]
+
+
+def _read_number(text: str, place: str) -> float:
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DriverError(f'{place}: expected a number, found {text!r}')
+    return number
+
+
+class Command(NamedTuple):
+    """
+    The active commands of all actuators; NaN: none. The arrays are the driver's own.
+
+    An actuator has a position, a velocity, an effort, or no command. A velocity or effort beside
+    a position, and an effort beside a velocity, is a hint (feed-forward).
+
+    :param position: Shape ``(n,)`` [rad or m, or the ``position_unit`` of the actuator].
+    :param velocity: Shape ``(n,)`` [rad/s or m/s, or ``velocity_unit``].
+    :param effort: Shape ``(n,)`` [N m or N, or ``effort_unit``].
+    """
+
+    position: Array
+    velocity: Array
+    effort: Array
+
+    def list_given(self, field: str) -> list[tuple[int, float]]:
+        """Return index and number of each actuator with a number in ``field``."""
+        numbers: list[float] = getattr(self, field).tolist()
+        return [(index, number) for index, number in enumerate(numbers) if number == number]
+
+
+class Driver:
+    """
+    Motors behind a Python library. Subclass it, and name the class in ``<hardware><plugin>``.
+
+    ::
+
+        configure() -> activate() -> read(), write() in each cycle -> deactivate() -> cleanup()
+
+    One thread, which belongs to the driver, calls all methods. A method may block as long as its
+    I/O takes, with a timeout: a method that hangs cannot be stopped, and until it returns nothing
+    else is called. Exceptions are reported with method and text, and the cycles continue. If
+    reading fails for 1 s, the driver is closed and opened again every 2 s.
+
+    Arrays have shape ``(n,)`` in the order of ``hardware.actuators``. Numbers are SI, or in the
+    units that the ``<actuator>`` declares. The class is called without arguments.
+    """
+
+    #: Whether a whole turn of each actuator may be missing in its positions, for example because
+    #: its encoder counts one turn. The limits of the joints then determine the turn.
+    single_turn: bool = False
+
+    def configure(self, hardware: Hardware) -> None:
+        """
+        Open the port, and find the motors. Nothing may move.
+
+        :raises Exception: If the hardware cannot be used. The transition of the node fails.
+        """
+
+    def activate(self) -> None:
+        """
+        Switch the motors on. Nothing may move: goals become the present positions, rates zero.
+
+        :raises Exception: If a motor cannot be switched on. The transition of the node fails.
+        """
+
+    def read(self) -> npt.ArrayLike | None:
+        """
+        Return the present state.
+
+        :returns: Positions, shape ``(n,)``; or one to three rows position, velocity, effort, shape
+            ``(1 to 3, n)``. NaN: unknown. If a position becomes NaN, the actuator does not answer:
+            its commands are forgotten. ``None``: nothing new.
+        :raises Exception: If the state cannot be read; the last one becomes stale.
+        """
+        raise NotImplementedError
+
+    def write(self, command: Command) -> None:
+        """
+        Send the active commands.
+
+        Called in each cycle while there is a command, because a message may be lost; and once
+        more between two cycles if a new command arrives.
+
+        :raises Exception: If the command cannot be sent. After 1 s it is forgotten.
+        """
+
+    def status(self) -> Mapping[str, npt.ArrayLike]:
+        """
+        Return other numbers of the motors, for diagnostics, by name and unit.
+
+        For example ``{'temperature [C]': [31, 33], 'errors': [0, 0]}``, shape ``(n,)`` each; NaN:
+        unknown. Called once a second.
+        """
+        return {}
+
+    def deactivate(self) -> None:
+        """Switch the motors off, or let them hold. Called after each activate, failed or not."""
+
+    def cleanup(self) -> None:
+        """Close the port. Called after each configure, failed or not."""
+
+
+def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
+    """
+    Return plugin and hardware of each ``<ros2_control>`` block with actuators, by its name.
+
+    The entry with the empty name has the actuators outside of all blocks (ROS 1, joints that no
+    block has), and no plugin.
+
+    :raises DriverError: If a ``rate`` is not a positive number.
+    """
+    blocks = {block.name: block for block in robot.description.blocks}
+    block_of = {
+        component.name: block.name
+        for block in blocks.values()
+        for component in block.components
+        if component.kind == 'joint'
+    }
+    scales = {
+        name: [unit.scale for unit in units.all_units] for name, units in robot.units.items()
+    }
+    found: dict[str, dict[str, DriverActuator]] = {}
+    for binding in robot.bindings:
+        spec = binding.spec
+        joint = spec.joints[0].name if len(spec.joints) == len(spec.actuators) == 1 else ''
+        name = block_of.get(joint, '') if binding.is_identity else spec.block
+        component = blocks[name].component(joint) if name and joint else None
+        of_joint = _list_texts(component.parameters if component else ())
+        for end in spec.actuators:
+            parameters = of_joint | _list_texts(end.parameters)
+            actuator = DriverActuator(end.name, joint, parameters)
+            found.setdefault(name, {}).setdefault(end.name, actuator)
+    hardware = {}
+    for name, actuators in found.items():
+        block = blocks.get(name)
+        texts = _list_texts(block.parameters if block else ())
+        rate = _RATE if block is None else block.rw_rate or _RATE
+        if 'rate' in texts:
+            rate = _read_number(texts['rate'], f'<param name="rate"> of \'{name}\'')
+            if not rate > 0.0:
+                raise DriverError(f'<param name="rate"> of \'{name}\': expected more than 0 Hz')
+        rows = np.array([scales.get(each, [1.0] * len(FIELDS)) for each in actuators]).T
+        plugin = block.plugin if block else ''
+        start = partial(_compute_start, robot, list(actuators), rows[0])
+        hardware[name] = (
+            plugin,
+            Hardware(name, texts, tuple(actuators.values()), rate, rows, start),
+        )
+    return hardware
+
+
+def _compute_start(robot: RobotTransmissions, actuators: list[str], scales: Array) -> Array:
+    limits = [effective_limits(robot.description, name) for name in robot.joint_names]
+    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    joints = robot.actuator_to_joint('position', np.zeros(len(robot.actuator_names)))
+    joints = np.where((joints < lower) | (joints > upper), np.clip(0.0, lower, upper), joints)
+    start = np.nan_to_num(robot.joint_to_actuator('position', joints))
+    found: Array = start[[robot.actuator_names.index(name) for name in actuators]] / scales
+    return found
+
+
+def _list_texts(parameters: Iterable[ParameterSpec]) -> dict[str, str]:
+    return {each.name: each.value for each in parameters}

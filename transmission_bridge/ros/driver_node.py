@@ -1,0 +1,142 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The node ``driver_node``: a driver in Python on topics, for a bridge in another process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+
+from transmission_bridge.bridge.options import COMMAND_TIMEOUT
+from transmission_bridge.drivers import Driver, DriverError, DriverHost, find_drivers, Hardware
+from transmission_bridge.errors import MessageError, shortened, shown, TransmissionBridgeError
+from transmission_bridge.ros import description_source
+from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
+from transmission_bridge.ros.description_source import DescriptionSource
+from transmission_bridge.ros.hosting import CommandReader, COMMANDS, STATES, StateWriter
+from transmission_bridge.ros.parameters import declare_parameter
+from transmission_bridge.ros.requests import guard_requests
+from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
+from transmission_bridge.ros.topics import RELIABLE
+from transmission_bridge.transmissions import RobotTransmissions
+
+#: Parameters: name, default and description.
+_PARAMETERS = (
+    (
+        'block',
+        '',
+        'Name of the <ros2_control> block; empty: the only one with a driver in Python.',
+    ),
+    ('plugin', '', 'Driver to use instead of the hardware plugin in the URDF.'),
+    (
+        'command_timeout',
+        COMMAND_TIMEOUT,
+        'Seconds after the last message of commands at which velocities end.',
+    ),
+)
+
+
+class DriverNode(Node):
+    """
+    Runs the driver of a block on ``actuator_states`` and ``actuator_commands``.
+
+    The driver is configured and activated when there is a description, and deactivated at the end.
+    Trajectories are for hosted drivers only.
+
+    :param kwargs: Arguments of :class:`rclpy.node.Node`.
+    :raises TransmissionBridgeError: If the description that is given cannot be used, or the driver
+        cannot be configured or activated.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__('driver_node', **kwargs)
+        self._log = ThrottledLog(self)
+        self._values: dict[str, Any] = {}
+        for name, default, text in _PARAMETERS:
+            descriptor = ParameterDescriptor(description=text, read_only=True)
+            declare_parameter(self, name, default, descriptor)
+            self._values[name] = self.get_parameter(name).value
+        self._hosts: list[tuple[DriverHost, CommandReader]] = []
+        with report_bad_override(self, STATES):
+            self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
+        with report_bad_override(self, COMMANDS):
+            self.create_subscription(
+                callback=self._receive_command, raw=True, **describe_endpoint(COMMANDS)
+            )
+        self._description = DescriptionSource(self, self._start_safely)
+        guard_requests(self)
+        if self._description.urdf:
+            self._start_driver(self._description.urdf)
+        else:
+            self.get_logger().info(f'waiting for a description on {self._description.origin}')
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def _start_safely(self) -> None:
+        if self._hosts or not self._description.urdf:
+            return
+        try:
+            self._start_driver(self._description.urdf)
+        except TransmissionBridgeError as error:
+            self._log.error('description', f'{error}; waiting for another description')
+
+    def _start_driver(self, urdf: str) -> None:
+        robot = RobotTransmissions(description_source.read_description(urdf))
+        block, plugin = self._values['block'], self._values['plugin']
+        found = find_drivers(robot, {block or '*': plugin} if plugin else {})
+        chosen = [each for name, each in found.items() if block in ('', name)]
+        if not chosen:
+            raise DriverError(
+                f'block {shown(block)}: expected a block with a driver in Python, found '
+                f'{shortened(list(found)) or "none"}'
+            )
+        try:
+            for kind, hardware in chosen:
+                self._add_host(kind(), hardware)
+            for step in ('configure', 'activate'):
+                for host, _ in self._hosts:
+                    host.take_step(step)
+        except BaseException:
+            self.end_driver()
+            raise
+        names = [name for host, _ in self._hosts for name in host.names]
+        self.get_logger().info(f'the driver is active: {shortened(names)}')
+
+    def _add_host(self, driver: Driver, hardware: Hardware) -> None:
+        def publish_state() -> None:
+            """Publish the latest state; called in the thread of the driver."""
+            state = host.take_state()
+            if state is not None and self.context.ok():
+                stamp = self.get_clock().now().seconds_nanoseconds()
+                record, _ = writer.make_record(state.rows, stamp)
+                self._states.publish(writer.write_message(record))
+
+        host = DriverHost(
+            driver,
+            hardware,
+            publish_state,
+            lambda severity, text: log_text(self, severity, text),
+            command_timeout=self._values['command_timeout'],
+        )
+        writer = StateWriter(host.names)
+        self._hosts.append((host, CommandReader(host.names)))
+
+    def end_driver(self) -> None:
+        """Deactivate and clean up the driver."""
+        hosts, self._hosts = self._hosts, []
+        for host, _ in hosts:
+            host.begin_step('cleanup')
+        for host, _ in hosts:
+            host.end()
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def _receive_command(self, data: bytes) -> None:
+        try:
+            for host, reader in self._hosts:
+                host.send_commands(*reader.read_message(data))
+        except MessageError as error:
+            self._log.warning(error.reason, f'{COMMANDS}: {error}; message dropped')

@@ -1,0 +1,299 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Drivers in Python in the process of the bridge.
+
+A hosted driver is a driver on topics without the topics: it has the names of the topics that it
+would have as a process, so names, units, turns, timeouts and diagnostics are those of any driver.
+Its states and commands are also published while another node listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+import math
+import re
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from rclpy.lifecycle import LifecycleNode
+
+from transmission_bridge.bridge.diagnostics import ERROR, Fact, make_status, Status, WARN
+from transmission_bridge.bridge.options import BridgeOptions, split_pairs
+from transmission_bridge.drivers import Driver, DriverHost, find_drivers, Hardware, list_periods
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import (
+    JointStateReader,
+    JointStateRecord,
+    JointStateWriter,
+    Layout,
+    LayoutTable,
+    TrajectoryRecord,
+)
+from transmission_bridge.ros.throttled_log import log_text
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array, EMPTY, Mask
+
+STATES, COMMANDS, TRAJECTORY = 'actuator_states', 'actuator_commands', 'actuator_trajectory'
+
+#: Time after which an unanswered request to the executor is repeated [s]: a change of executors
+#: loses tasks.
+_LOST = 0.1
+
+#: Longest time for which another thread keeps the interpreter [s]. Some libraries of servos poll
+#: their port without a pause, which delays the bridge by Python's 5 ms each time.
+_SWITCH = 0.0005
+
+#: Share of its rate below which a driver is too slow, and duration of a method that hangs [s].
+_SLOW, _HANG = 0.8, 1.0
+
+#: Receives states with their layout, and the mask of the actuators with forgotten commands.
+Receive = Callable[[JointStateRecord, Layout, Mask], None]
+
+#: A publisher with ``publish`` and ``get_subscription_count``.
+Publisher = Any
+
+
+class StateWriter:
+    """Serialises rows of states of one driver; a row without a number is an empty array."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._layouts = LayoutTable()
+        self._writers: dict[tuple[bool, bool, bool], JointStateWriter] = {}
+
+    def make_record(self, rows: Array, stamp: tuple[int, int]) -> tuple[JointStateRecord, Layout]:
+        """Return a record and its layout."""
+        given = [row if np.isfinite(row).any() else EMPTY for row in rows]
+        position, velocity, effort = [*given, EMPTY, EMPTY][: len(FIELDS)]
+        whole = rows if all(map(len, (position, velocity, effort))) else None
+        record = JointStateRecord(stamp, '', self._names, position, velocity, effort, whole)
+        return record, self._layouts.find_layout(self._names, record.lengths)
+
+    def write_message(self, record: JointStateRecord) -> bytes:
+        """Return the serialised message."""
+        rows = (record.position, record.velocity, record.effort)
+        key = len(rows[0]) > 0, len(rows[1]) > 0, len(rows[2]) > 0
+        writer = self._writers.get(key)
+        if writer is None:
+            writer = self._writers[key] = JointStateWriter(self._names, '', key)
+        for target, row in zip(
+            (writer.position, writer.velocity, writer.effort), rows, strict=True
+        ):
+            target[:] = row
+        return writer.write_message(*record.stamp)
+
+
+class CommandReader:
+    """Reads serialised commands for one driver; other names are left out."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._index = {name: place for place, name in enumerate(names)}
+        self._reader = JointStateReader()
+
+    def read_message(self, data: bytes) -> tuple[Array, list[int]]:
+        """
+        Return rows position, velocity, effort, and the indices of their columns.
+
+        :raises MessageError: If the message cannot be read.
+        """
+        view = self._reader.read_message(data)
+        picks = [pick for pick, name in enumerate(view.names) if name in self._index]
+        rows = np.full((len(FIELDS), len(picks)), np.nan)
+        for row, numbers in enumerate((view.position, view.velocity, view.effort)):
+            if len(numbers):
+                rows[row] = numbers[picks]
+        return rows, [self._index[view.names[pick]] for pick in picks]
+
+
+def inspect_host(host: DriverHost) -> Status:
+    """Return the status of a driver; called once a second."""
+    facts, rate = host.list_facts(), host.hardware.rate
+    hangs = facts.busy_for > _HANG
+    words = f'{facts.busy}() has not returned for {facts.busy_for:.1f} s: give its I/O a timeout'
+    lasts = facts.read_time + facts.write_time
+    # Not of a busy machine: the driver itself takes too long.
+    is_slow = facts.life == 'active' and facts.rate < _SLOW * rate and lasts > _SLOW / rate
+    slow = f'{facts.rate:.0f} cycles/s, the rate is {rate:g}, a cycle takes {1e3 * lasts:.1f} ms'
+    level = ERROR if facts.failing_for > _HANG else WARN
+    found = [
+        Fact('plugin', type(host.driver).__name__),
+        Fact('state', facts.life),
+        Fact('hangs', words * hangs, ERROR),
+        # The host logs each failure.
+        Fact(
+            'fails', facts.failure and f'{facts.failure} ({facts.failing_for:.1f} s)', level, False
+        ),
+        Fact('slow', slow * (is_slow and not hangs), WARN),
+        Fact('rate [Hz]', f'{facts.rate:.1f}'),
+        Fact('late cycles', facts.late),
+        Fact('read [ms]', f'{1e3 * facts.read_time:.2f}'),
+        Fact('write [ms]', f'{1e3 * facts.write_time:.2f}'),
+        *(Fact(f'failures {method}', count) for method, count in facts.failures.items()),
+    ]
+    for name, numbers in facts.status.items():
+        found += [
+            Fact(f'{name} {each}', f'{x:g}') for each, x in zip(host.names, numbers, strict=True)
+        ]
+    return make_status(
+        f'driver {host.hardware.name}', found, 'running' * (facts.life == 'active') or 'stopped'
+    )
+
+
+class HostedDriver:
+    """
+    A driver and its connection to the bridge.
+
+    :param topic: Topic of its states.
+    :ivar receive: Receives its states.
+    :ivar copies: Publishers of its states and its commands for other nodes, by topic.
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        topic: str,
+        driver: Driver,
+        hardware: Hardware,
+        zero_effort: bool,
+    ) -> None:
+        self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
+        self._asked = -math.inf
+        self.receive: Receive = lambda record, layout, forgotten: None
+        self.copies: Mapping[str, Publisher] = {}
+        self.host = DriverHost(
+            driver,
+            hardware,
+            self._ask_for_take,
+            lambda severity, text: log_text(node, severity, text),
+            zero_effort=zero_effort,
+        )
+        names = self.host.names
+        self._writer, self._reader = StateWriter(names), CommandReader(names)
+        self._index = {name: place for place, name in enumerate(names)}
+
+    def _ask_for_take(self) -> None:
+        """Let the executor of the bridge take the state; called in the thread of the driver."""
+        executor, now = self._node.executor, time.monotonic()
+        if executor is not None and now - self._asked > _LOST:
+            self._asked = now
+            with suppress(Exception):  # the executor may end at this moment
+                executor.create_task(self._take_state)
+
+    def _take_state(self) -> None:
+        self._asked = -math.inf
+        state = self.host.take_state()
+        if state is None:
+            return
+        stamp = self._node.get_clock().now().seconds_nanoseconds()
+        record, layout = self._writer.make_record(state.rows, stamp)
+        self.receive(record, layout, state.forgotten)
+        if (copy := self._find_copy(STATES)) is not None:
+            copy.publish(self._writer.write_message(record))
+
+    def send_command(self, data: bytes) -> None:
+        """Hand a serialised command over."""
+        self.host.send_commands(*self._reader.read_message(data))
+        if (copy := self._find_copy(COMMANDS)) is not None:
+            copy.publish(data)
+
+    def send_trajectory(self, record: TrajectoryRecord) -> None:
+        """Hand a trajectory over."""
+        delay = 0.0
+        if record.stamp != (0, 0):
+            now = self._node.get_clock().now().seconds_nanoseconds()
+            delay = record.stamp[0] - now[0] + (record.stamp[1] - now[1]) * 1e-9
+        if not self.host.send_trajectory(
+            record, [self._index[each] for each in record.names], delay
+        ):
+            log_text(self._node, 'warning', f'{self.topic}: all waypoints are in the past')
+
+    def _find_copy(self, topic: str) -> Publisher | None:
+        """Return the publisher of a topic for other nodes, ``None`` if nobody listens."""
+        publisher = self.copies.get(topic)
+        return publisher if publisher is not None and publisher.get_subscription_count() else None
+
+
+class HostedDrivers:
+    """
+    The hosted drivers of a robot.
+
+    :ivar options: The options with their topics, names and periods.
+    :ivar drivers: By the topic of their states.
+    :raises DriverError: If a driver cannot be used.
+    """
+
+    def __init__(
+        self, node: LifecycleNode, robot: RobotTransmissions, options: BridgeOptions
+    ) -> None:
+        found = find_drivers(robot, split_pairs('hardware_plugins', options.hardware_plugins))
+        self.drivers: dict[str, HostedDriver] = {}
+        self.options = options
+        if not found:
+            return
+        own = {each.name for _, hardware in found.values() for each in hardware.actuators}
+        has_all = own == set(robot.actuator_names)
+        given, names = list(options.actuator_state_topics), []
+        topics = dict.fromkeys(() if has_all else given)
+        for entry, name in split_pairs('actuator_names', options.actuator_names).items():
+            if name not in own:
+                names.append(f'{entry}={name}')
+        for block, (kind, hardware) in found.items():
+            is_alone = has_all and len(found) == 1
+            topic = STATES if is_alone or not block else f'{_make_token(block)}/{STATES}'
+            topics[topic] = None
+            if topic != STATES:
+                names += [f'{topic}:{each.name}={each.name}' for each in hardware.actuators]
+            self.drivers[topic] = HostedDriver(node, topic, kind(), hardware, options.zero_effort)
+        known = split_pairs('wrap_period', options.wrap_period)
+        periods = {name: f'{x:.12g}' for name, x in list_periods(found).items()} | known
+        self.options = replace(
+            options,
+            actuator_state_topics=tuple(topics),
+            actuator_names=tuple(names),
+            wrap_period=tuple(f'{name}={period}' for name, period in periods.items()),
+        )
+        self._switch = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH)
+
+    def list_publishers(self) -> Iterator[tuple[tuple[str, str], Callable[[Any], object]]]:
+        """Yield topic and namespace, and the function that replaces publishing."""
+        for each in self.drivers.values():
+            yield (COMMANDS, each.namespace), each.send_command
+            yield (TRAJECTORY, each.namespace), each.send_trajectory
+
+    def start(self, step: str) -> None:
+        """
+        Let every driver ``configure`` or ``activate``.
+
+        :raises DriverError: If one fails.
+        """
+        for each in self.drivers.values():
+            each.host.take_step(step)
+
+    def deactivate(self) -> None:
+        """Deactivate every driver; failures are logged."""
+        for each in self.drivers.values():
+            each.host.begin_step('deactivate')
+        for each in self.drivers.values():
+            each.host.take_step('deactivate')
+
+    def end(self) -> None:
+        """Clean up every driver, and end its thread."""
+        for each in self.drivers.values():
+            each.host.begin_step('cleanup')
+        for each in self.drivers.values():
+            each.host.end()
+        if self.drivers:
+            sys.setswitchinterval(self._switch)
+            self.drivers = {}
+
+
+def _make_token(name: str) -> str:
+    """Return the name of a block as a token of a topic."""
+    return re.sub(r'^(?=\d)', '_', re.sub(r'\W', '_', name, flags=re.ASCII))
