@@ -586,8 +586,8 @@ class HandCalibration:
         :param time: Time of receipt [s].
         """
         with np.errstate(invalid='ignore'):
-            steps = np.abs(unwrap_positions(positions, self._totals, self._periods))
-            fast = steps > _FAST * self._periods
+            steps, _ = unwrap_positions(positions, self._totals, self._periods)
+            fast = np.abs(steps) > _FAST * self._periods
         for each in self.transmissions:
             own = list(each.binding.actuators)
             if np.isfinite(positions[own]).any():

@@ -95,7 +95,8 @@ class StartGrid:
         along = np.array([*along, before * (1.0 - t) / 2.0, after * t / 6.0])
         weights = along[:, 0]
         for axis in range(1, len(t)):
-            weights = (weights[:, np.newaxis] * along[:, axis]).reshape(-1, len(x))
+            rows = 4 * len(weights)  # not -1: there may be no samples
+            weights = (weights[:, np.newaxis] * along[:, axis]).reshape(rows, len(x))
         place = first.astype(np.intp) @ self._strides
         result = np.zeros((len(x), self._values.shape[1]))
         # Term by term: a sum over an axis is rounded differently with other numbers of samples.
