@@ -144,7 +144,7 @@ def test_an_actuator_has_its_limits_in_the_units_of_its_driver(run):
     rows = [line.split() for line in lines]
     place = next(k for k, row in enumerate(rows) if row[:2] == ['actuator1', 'm'])
     assert rows[place + 1] == ['own', 'limits', '-3', '-', '9', '-', 'rad']
-    ticks = ['0', f'{40960 / math.tau:.6g}', f'{40960 / math.tau:.6g}', '2.5']
+    ticks = ['0', f'{40960 / math.tau:.0f}', f'{40960 / math.tau:.6g}', '2.5']
     assert rows[place + 2] == ['in', 'its', 'driver', *ticks, 'tick,', 'tick/s,', 'percent']
 
 

@@ -48,7 +48,7 @@ from transmission_bridge.tools.limit_report import (
 )
 from transmission_bridge.tools.linkage_mistakes import warn_of_linkage_mistakes
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
-from transmission_bridge.transmissions import Registry, RobotTransmissions
+from transmission_bridge.transmissions import RobotTransmissions
 
 #: Keys of a transmission that ``--limits`` adds, with fields of :class:`TransmissionLimits`.
 _LIMITS = {
@@ -119,7 +119,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     }
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
-        *_add_closest_types(transmissions, Registry()),
+        *transmissions.findings,
         *warn_of_implausible_numbers(transmissions),
         *warn_of_linkage_mistakes(transmissions),
         *warn_of_endless_commands(robot),
@@ -179,22 +179,6 @@ def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
         is_limited = math.isfinite(robot.joint_limits[1, FIELDS.index('velocity'), place])
         if (not declared or FIELDS[0] in commands) and not is_limited:
             yield name
-
-
-def _add_closest_types(transmissions: RobotTransmissions, registry: Registry) -> Iterator[Finding]:
-    """Yield the findings, with the closest installed type for each unknown type."""
-    unknown = {each.name: each.type for each in transmissions.description.transmissions}
-    for finding in transmissions.findings:
-        type_name = unknown.get(finding.subject)
-        # A transmission that was read without error has only the error that it cannot be built.
-        is_error = finding.severity == 'error'
-        if is_error and type_name is not None and type_name not in registry.type_names:
-            what = f"transmission '{finding.subject}' of unknown type '{type_name}'"
-            advice = "no installed type is similar, see 'transmission_bridge plugins'"
-            if found := registry.find_closest_type(type_name):
-                advice = f"the closest installed type is '{found}'"
-            finding = replace(finding, message=f'{what} cannot be used: {advice}')
-        yield finding
 
 
 def _describe_transmission(

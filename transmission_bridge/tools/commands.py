@@ -627,10 +627,10 @@ def _zero() -> None:
     """
     Set offsets of a running bridge from the present positions.
 
-    Set the offsets of single joints so that their present positions are those given. Without
-    joints, list the offsets that would change and ask: the present positions become the
-    parameter zero_positions (zero) for the joints in zero_joints (all). The joints must be
-    at rest, and not hold a position command. Needs rclpy.
+    Set the offsets of single joints so that their present positions are those given.
+    Without joints, list the offsets that would change and ask: the present positions
+    become the parameter zero_positions (zero) for the joints in zero_joints (all). The
+    joints must be at rest, and not hold a position command. Needs rclpy.
 
     exit code: 0 done, 1 the bridge is missing or rejects the request.
 

@@ -88,7 +88,7 @@ _SIGN = 'a negative <mechanical_reduction> in a <transmission>', ('false', '0', 
 _FOLLOWS = '<mimic joint="..." multiplier="..." offset="..."/> in its <joint> of the URDF', ('',)
 _DRIVE = {
     **dict.fromkeys((MECHANICAL_REDUCTION, 'reduction', 'ratio', 'gear', 'gearing'), _RATIO),
-    OFFSET: _ZERO,
+    **dict.fromkeys((OFFSET, 'zero'), _ZERO),
     **dict.fromkeys((REVERSED, 'reverse', 'inverted', 'invert', 'flip', 'flipped'), _SIGN),
     **dict.fromkeys(('direction', 'sign'), (_SIGN[0], ('1',))),
     'matrix': ('its matrix in a <transmission> of type CoupledTransmission', ()),
