@@ -15,7 +15,7 @@ from state_paths import record, StatePath
 from world import check_ratios, reason, way, World
 from zoo.elements import leg, maps, params, ratio, transmission, urdf
 
-from transmission_bridge.bridge.diagnostics.inspection import inspect_actuators
+from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Look, Peers
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import warn_of_implausible_numbers
 from transmission_bridge.bridge.outlets import DriverNames
@@ -416,10 +416,18 @@ def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
 def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
     """SI units are listed as SI; an actuator without units is left out."""
     _, robot = twins
-    names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).driver_names
-    stale = np.zeros(len(robot.actuator_names), bool)
-    status = inspect_actuators(robot, StatePath(robot).states, 0.0, stale, names)
-    assert {key: value for key, value in status.values if key.startswith('units ')} == {
+    topics = 'left/actuator_states', 'actuator_states'
+    world = World(
+        robot,
+        actuator_state_topics=topics,
+        actuator_names=('left/actuator_states:m7=winch',),
+    )
+    kinds = ('actuator_commands', 'actuator_trajectory')
+    outputs = {each + kind: Peers(kind) for each in ('', 'left/') for kind in kinds}
+    found = BridgeWatch(world.bridge, {}, []).inspect_bridge(Look(100.0), {}, outputs, [], {})
+    status = next(each for each in found if each.name == 'actuators')
+    units = {fact.key: fact.value for fact in status.facts if fact.key.startswith('units ')}
+    assert units == {
         'units left/m7': 'turn, rpm, A',
         'units left': 'tick, tick/s, 0.1 percent',
         'units cylinder': 'mm, mm/s, N',
