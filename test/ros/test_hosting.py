@@ -371,6 +371,24 @@ def test_any_robot_is_simulated(make_bridge, peer, reference):
     assert joints[-1].names == ('q_a', 'q_b')
 
 
+@pytest.mark.parametrize(
+    ('entry', 'words'),
+    [
+        (f'arms={SIMULATED}', "unknown block 'arms' (closest: 'arm')"),
+        (
+            'arm=transmission_bridge/SimulatedDrive',
+            "unknown driver in Python 'transmission_bridge/",
+        ),
+    ],
+)
+def test_a_misspelt_driver_is_an_error(make_bridge, peer, diagnostics, entry, words):
+    """The bridge does not wait for a driver on topics instead."""
+    urdf = make_urdf({'arm': ('some/Component', ['a'])})
+    make_bridge({'robot_description': urdf, 'hardware_plugins': [entry]})
+    assert not peer.change_state('configure')
+    diagnostics.said('life cycle', words, level=ERROR)
+
+
 def test_a_follower_stands_until_its_leader_is_near(make_bridge, peer, harness):
     """Diagnostics show both positions of a joint that differs; then it follows."""
     for side, more in (('leader', {}), ('follower', {'max_step': 'reject'})):

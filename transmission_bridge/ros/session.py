@@ -181,7 +181,7 @@ class BridgeSession:
         self._timers: list[Any] = []
         self.opened = -math.inf
         self.robot = robot
-        self.hosted = HostedDrivers(node, robot, options)
+        self.hosted = HostedDrivers(node, robot, options, log)
         self.options = options = self.hosted.options
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
         try:
