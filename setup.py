@@ -25,7 +25,8 @@ SERVOS = ['rustypot>=1.11,<2']
 #: pycollada reads meshes in .dae; trimesh comes with viser.
 TUNE = ['viser>=1.1,<1.2', 'pycollada>=0.8']
 MECHANISMS = ['casadi>=3.6']
-TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]
+#: TinyXML2 builds the component of ros2_control in tests.
+TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', 'cmeel-tinyxml2', *MECHANISMS]
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
 PEERS = ['mujoco', 'pin', 'idyntree', 'mcap>=1.2']
 TEST = [
@@ -58,6 +59,7 @@ setup(
             'py.typed',
             'ros/fast_dds.xml',
             'tools/tune/page.css',
+            'tools/compiler/mapped/*.[ch]pp',
             'tools/compiler/templates/*',
         ]
     },

@@ -416,18 +416,21 @@ def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
 def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
     """SI units are listed as SI; an actuator without units is left out."""
     _, robot = twins
-    topics = 'left/actuator_states', 'actuator_states'
     world = World(
         robot,
-        actuator_state_topics=topics,
         actuator_names=('left/actuator_states:m7=winch',),
+        actuator_state_topics=('actuator_states', 'left/actuator_states'),
     )
-    kinds = ('actuator_commands', 'actuator_trajectory')
-    outputs = {each + kind: Peers(kind) for each in ('', 'left/') for kind in kinds}
-    found = BridgeWatch(world.bridge, {}, []).inspect_bridge(Look(100.0), {}, outputs, [], {})
+    outputs = {
+        f'{space}{name}': Peers(name)
+        for space in ('', 'left/')
+        for name in ('actuator_commands', 'actuator_trajectory')
+    }
+    look = Look(world.now, 1.0, 1.0)
+    found = BridgeWatch(world.bridge, {}, []).inspect_bridge(look, {}, outputs, [], {})
     status = next(each for each in found if each.name == 'actuators')
-    units = {fact.key: fact.value for fact in status.facts if fact.key.startswith('units ')}
-    assert units == {
+    facts = {fact.key: fact.value for fact in status.facts}
+    assert {key: value for key, value in facts.items() if key.startswith('units ')} == {
         'units left/m7': 'turn, rpm, A',
         'units left': 'tick, tick/s, 0.1 percent',
         'units cylinder': 'mm, mm/s, N',

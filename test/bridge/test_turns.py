@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from hypothesis import given, strategies as st
 import numpy as np
@@ -170,6 +171,18 @@ def test_open_turns_in_words(given, reading, level, words):
     assert bool(bridge.open_turns()) == bool(words)
     if level == ERROR:  # it goes on looking
         assert bridge.hear(m0=0.9) == pytest.approx([0.9])
+
+
+def test_the_remedy_of_an_unknown_turn_is_a_command_for_its_joint_alone():
+    """An elbow whose encoder fits two turns; five other joints keep their offsets."""
+    case = Path(__file__).parents[1] / 'data' / 'cases' / 'two_turns'
+    wrapped = ('wrist_roll=4096', 'elbow_flex=4096')
+    assert f'wrap_period: [{", ".join(wrapped)}]' in (case / 'wide.yaml').read_text()
+    bridge = Encoders(load((case / 'wide.urdf').read_text()), wrap_period=wrapped)
+    bridge.hear(elbow_flex=2500.0)
+    (turn,) = (each for each in bridge.open_turns() if each.joints == ('elbow_flex',))
+    assert len(turn.candidates) == 2
+    assert '"transmission_bridge zero elbow_flex=POSITION"' in str(turn)
 
 
 def test_candidates_are_the_turns_within_the_limits_of_the_urdf():

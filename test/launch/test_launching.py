@@ -176,6 +176,14 @@ def test_a_missing_file_is_an_error(name, error, path):
         read_parameters(bridge_node(**{name: path}), context)
 
 
+def test_a_damaged_parameter_file_is_a_sentence(tmp_path):
+    """Rcl would say where its own parser is."""
+    path = tmp_path / 'bridge.yaml'
+    path.write_text('/transmission_bridge:\n  ros__parameters:\n    a: [1\n')
+    with pytest.raises(ValueError, match=r'parameter file .* it is not YAML'):
+        read_parameters(bridge_node(params_file=str(path)), LaunchContext())
+
+
 def test_a_description_without_robot():
     """A launch checks a file as ``--urdf`` does."""
     with pytest.raises(DescriptionError, match='too long'):

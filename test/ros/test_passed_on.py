@@ -86,9 +86,9 @@ def test_trajectories(active_bridge, hear, speak, peer, reference):
         ((0, 5), {'positions': [1.5, 2.0], 'velocities': [0.5, 0.0]}),
         ((3, 2), {'positions': [1.0, 1.0], 'effort': [8.0, 1.0]}),
     ]
-    send(trajectory(('lift', 'finger'), *points, stamp=(12, 34), frame_id='base'))
+    send(trajectory(('lift', 'finger'), *points, stamp=(2_000_000_000, 34), frame_id='base'))
     (found,) = peer.spin_until(lambda: heard, 'the last')
-    assert (found.header.stamp.sec, found.header.stamp.nanosec) == (12, 34)
+    assert (found.header.stamp.sec, found.header.stamp.nanosec) == (2_000_000_000, 34)
     assert (found.header.frame_id, found.joint_names) == ('base', ['winch', 'finger'])
     for point, (at, given) in zip(found.points, points, strict=True):
         assert (point.time_from_start.sec, point.time_from_start.nanosec) == at

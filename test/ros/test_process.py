@@ -347,6 +347,7 @@ NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
         (DRIVER, '--ros-args --log-level loud', 1, 'loud'),
         (DRIVER, '--ros-args --unknown', 1, '--unknown'),
         (BRIDGE, '--ros-args --params-file no/such.yaml', 1, 'no/such.yaml'),
+        (BRIDGE, f'--ros-args --params-file {__file__}', 2, 'it is not YAML'),
         (BRIDGE, '--ros-args -p command_timeout:=1e300', 1, TIMEOUT),
         (BRIDGE, '--ros-args -p zero_positions:=[.nan]', 1, POSITIONS),
         (BRIDGE, "--ros-args -p state_timeout:='10'", 1, WRONG),

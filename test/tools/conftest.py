@@ -88,9 +88,10 @@ def refuse(run: Run) -> Callable[..., None]:
     def call(words: str, *arguments: object, **options: bytes) -> None:
         result = run(*arguments, **options)
         assert (result.code, result.out) == (2, '')
-        assert result.err.startswith('transmission_bridge: ')
-        assert words in result.err
-        assert result.err.count('\n') == 1
+        *notes, error = result.err.splitlines()
+        assert all(note.startswith('note: ') for note in notes)
+        assert error.startswith('transmission_bridge: ')
+        assert words in error
 
     return call
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from zoo.elements import load, params, transmission, urdf
 
+from transmission_bridge.description import effective_limits
 from transmission_bridge.tools.calibration.actions import HandActions, make_lines
 from transmission_bridge.tools.calibration.hand import compute_spread_factor, HandCalibration
 
@@ -283,13 +284,16 @@ def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
     path, new = tmp_path / 'arm.json', tmp_path / 'new.urdf'
     path.write_text(json.dumps(ranges))
     result = run('calibrate', servo_file, '--lerobot', path, '--stops', '--output', new)
-    assert result.code == 1  # lift has a range of 115 degrees, its limits are 200 apart
-    assert 'lift_drive keeps its numbers' in result.out
+    # lift has a range of 115 degrees, its limits are 200 apart: its limits are not its stops.
+    assert (result.code, 'lift_drive: a guess' in result.out) == (1, True)
+    assert 'elbow_drive keeps its numbers: the file has no position of it' in result.out
     robot = load(new)
     offset = robot.parameters['pan_drive.joints.pan.offset'].value
     # The middle of the range is pi, the middle of the limits 0.5.
     assert offset == pytest.approx(0.5 - math.pi, abs=TICK)
-    assert robot.parameters['lift_drive.joints.lift.offset'].value == 0.0
+    (lift,) = robot.transmissions['lift_drive'].actuator_to_joint('position', [[math.pi]])[0]
+    limits = effective_limits(robot.description, 'lift')
+    assert lift == pytest.approx((limits.lower + limits.upper) / 2.0, abs=TICK)
     guess = run('calibrate', servo_file, '--lerobot', path, '--transmission', 'pan_drive')
     assert guess.code == 0
     assert 'pan_drive: a guess' in guess.out
@@ -403,7 +407,7 @@ def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
         terminal.press('y')
     for motor, way, now in (('arm_motor', -3.0, '-11.5 deg'), ('tool_motor', -1.0, '-28.6 deg')):
         terminal.press('d')
-        shows('then press d')
+        shows("then 'towards +: end'")
         position[motor] += way
         shows(now)
         terminal.press('d')

@@ -220,6 +220,16 @@ def test_the_folder_passes_its_own_test(compiler, build, linkages, campaign):
     subprocess.run([one / 'both'], check=True, timeout=600)
 
 
+@needs_compiler
+@pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar', 'push_rod_ankle'])
+def test_an_optimizing_compiler_is_silent(name, build, linkages):
+    """GCC 12 saw null pointers copied to work arrays in the function of a linkage."""
+    folder = build(linkages[name], f'{name}_map')
+    words = f'src/{name}_map_map.c -c -o /dev/null'
+    for level in ('-O2', '-O3'):
+        compile_c(folder, words, flags=level)
+
+
 # -- live numbers --------------------------------------------------------------------------------
 
 
@@ -492,7 +502,7 @@ def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, run):
     words = ('compile', tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
     result = run(*words)
     if result.code:
-        assert (result.code, 'name of two words' in result.err) == (2, True)
+        assert (result.code, 'a package name such as' in result.err) == (2, True)
         assert run(*words, '--name', 'a_map').code == 0
     (source,) = (tmp_path / 'out' / 'src').glob('*_map_map.c') or ()
     compile_c(tmp_path / 'out', f'-c src/{source.stem.removesuffix("_map")}.c -o x.o')

@@ -13,6 +13,14 @@ import shutil
 import subprocess
 from xml.etree import ElementTree
 
+from component_manager import (
+    compile_maps,
+    compile_sources,
+    execute,
+    find_tinyxml2,
+    require_compiler,
+    SANITIZERS,
+)
 import pytest
 from zoo.documented import DOCUMENTED
 from zoo.elements import params, ratio, transmission, urdf
@@ -21,6 +29,7 @@ pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).parent / 'compiled_plugin'
+MAPPED = ROOT / 'transmission_bridge' / 'tools' / 'compiler' / 'mapped'
 ANKLE, LIFT = (f'transmission_bridge/{each}Transmission' for each in ('ParallelAnkle', 'Screw'))
 SLIDES = 'prismatic lower="-1" upper="1" velocity="5" effort="50"'
 LEFT_ANKLE, NECK = DOCUMENTED['left_ankle'], DOCUMENTED['neck']
@@ -59,9 +68,9 @@ def list_files(folder):
 
 def read_rows(folder):
     """Return what the loader compares, without line breaks."""
-    text = (folder / 'src' / 'leg_map_transmission.cpp').read_text(encoding='utf-8')
-    rows = re.search(r'descriptions = \{\n(.*?)\n\};', text, re.DOTALL)[1]
-    return [re.sub(r'\s+', ' ', each).strip() for each in re.split(r',\n  (?=\{\{)', rows)]
+    text = (folder / 'src' / 'leg_map_robot.hpp').read_text(encoding='utf-8')
+    rows = re.search(r'loadables = \{\n(.*?)\n\};', text, re.DOTALL)[1]
+    return [re.sub(r'\s+', ' ', each).strip() for each in re.split(r',\n  (?=\{)', rows)]
 
 
 def read_classes(folder):
@@ -69,7 +78,7 @@ def read_classes(folder):
     root = ElementTree.parse(folder / 'leg_map_plugins.xml').getroot()
     assert (root.tag, root.get('path')) == ('library', 'leg_map_transmission')
     for each in root.findall('class'):
-        assert each.get('type') == 'leg_map_plugin::Loader'
+        assert each.get('type') == 'leg_map_mapped::Loader'
         assert each.get('base_class_type') == 'transmission_interface::TransmissionLoader'
     return [each.get('name') for each in root.findall('class')]
 
@@ -78,14 +87,16 @@ def test_the_plugin_is_written_only_on_request(compile_robot):
     """Without --ros2-control nothing in the folder needs ROS or C++."""
     plain, plugin = compile_robot(ROBOT, options=(), folder='plain'), compile_robot(ROBOT)
     assert list_files(plugin) - list_files(plain) == {
-        'src/leg_map_transmission.cpp',
         'leg_map_plugins.xml',
-        'src/leg_map_component.cpp',
         'leg_map_hardware.xml',
+        'src/leg_map_robot.hpp',
+        *(f'src/mapped/{each.name}' for each in MAPPED.iterdir()),
     }
     for name in ('CMakeLists.txt', 'package.xml', 'README.md'):
         assert 'transmission_interface' not in (plain / name).read_text()
         assert 'transmission_interface' in (plugin / name).read_text()
+    for each in MAPPED.iterdir():
+        assert (plugin / 'src' / 'mapped' / each.name).read_bytes() == each.read_bytes()
     for file in list_files(plugin):
         text = (plugin / file).read_text()
         assert re.search(r'@[A-Z0-9_]+@|\bNAME_|\bROBOT\b', text) is None
@@ -101,19 +112,18 @@ def test_the_loader_knows_the_element_of_each_transmission(compile_robot):
     """Names, roles, reductions, offsets and parameters are those of the text, with indices."""
     left, right, lift = read_rows(compile_robot(ROBOT))
     assert left == (
-        f'{{{{"left_ankle", "{ANKLE}", {{{{"left_ankle_pitch", {{}}, {{}}, "joint1", 1.0, 0.0}}, '
-        '{"left_ankle_roll", {}, {}, "joint2", 1.0, 0.0}}, '
-        '{{"left_ankle_upper", {}, {}, "actuator1", 15.0, 0.0}, '
-        '{"left_ankle_lower", {}, {}, "actuator2", 15.0, 0.0}}, {}}, true, '
-        '{{"left_ankle_pitch", 0, true}, {"left_ankle_roll", 1, true}}, '
-        '{{"left_ankle_upper", 0, true}, {"left_ankle_lower", 1, true}}}'
+        f'{{"left_ankle", "{ANKLE}", true, '
+        '{{"left_ankle_pitch", 0, true, "joint1", 1.0, 0.0}, '
+        '{"left_ankle_roll", 1, true, "joint2", 1.0, 0.0}}, '
+        '{{"left_ankle_upper", 0, true, "actuator1", 15.0, 0.0}, '
+        '{"left_ankle_lower", 1, true, "actuator2", 15.0, 0.0}}, {}, {}}'
     )
     assert '"right \\042\\134ankle"' in right
-    assert '{{"right_ankle_pitch", 2, true}, {"right_ankle_roll", 3, true}}' in right
+    assert '{{"right_ankle_pitch", 2, true, ' in right
+    assert '{"right_ankle_roll", 3, true, ' in right
     assert lift == (
-        f'{{{{"lift", "{LIFT}", {{{{"lift", {{}}, {{}}, "joint1", 1.0, 0.2}}}}, '
-        '{{"lift_motor", {}, {}, "actuator1", -3.0, 0.0}}, {{"lead", "0.005"}}}, false, '
-        '{{"lift", 6, true}}, {{"lift_motor", 6, true}}}'
+        f'{{"lift", "{LIFT}", false, {{{{"lift", 6, true, "joint1", 1.0, 0.2}}}}, '
+        '{{"lift_motor", 6, true, "actuator1", -3.0, 0.0}}, {}, {{"lead", "0.005"}}}'
     )
 
 
@@ -131,14 +141,15 @@ def test_only_selected_transmissions_are_loaded(compile_robot):
     folder = compile_robot(ROBOT, '--transmission', 'lift')
     assert read_classes(folder) == [LIFT]
     (lift,) = read_rows(folder)
-    assert lift.endswith('{{"lift", 0, true}}, {{"lift_motor", 0, true}}}')
+    assert '{{"lift", 0, true, ' in lift
+    assert '{{"lift_motor", 0, true, ' in lift
 
 
 def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot, linkages):
     """ros2_control's element of a linkage lists the commanded joints only."""
     (row,) = read_rows(compile_robot(linkages['four_bar_knee']))
-    assert '{{"knee", {}, {}, "joint1", 1.0, 0.0}}, {{"knee_motor",' in row
-    assert '{{"knee", 1, true}, {"knee_crank", 0, true}}' in row
+    assert '{{"knee", 1, true, "joint1", 1.0, 0.0}}, {{"knee_motor",' in row
+    assert '{{"knee_crank", 0, true, "", 1.0, 0.0}' in row
     assert 'param' not in row
     assert 'loop' not in row
 
@@ -151,18 +162,17 @@ def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
     block = text[text.index('<ros2_control') : text.index('</robot>')]
     other = block.replace('"lift"', '"other"').replace('"hardware"', '"more_hardware"')
     for index, row in enumerate(read_rows(compile_robot(text.replace(block, block + other)))):
-        assert '{{"actuator1", {}, {}, "actuator1", 1.0, 0.0}}' in row
-        assert f'{{{{"actuator1", {index}, true}}}}' in row
+        assert f'{{{{"actuator1", {index}, true, "actuator1", 1.0, 0.0}}}}' in row
 
 
 def read_component(folder):
     """Return the facts by subject and place, and the values of the numbers they name."""
-    text = (folder / 'src' / 'leg_map_component.cpp').read_text(encoding='utf-8')
+    text = (folder / 'src' / 'leg_map_robot.hpp').read_text(encoding='utf-8')
     tables = [
         re.search(rf'> {name} = \{{\n(.*?)\n\}};', text, re.DOTALL)[1]
         for name in ('facts', 'numbers')
     ]
-    rows = re.findall(r'\{"(.*?)", "(.*?)", "(.*?)"\}', tables[0].replace('\\077', '?'))
+    rows = re.findall(r'\{\d+, "(.*?)", "(.*?)", "(.*?)"\}', tables[0].replace('\\077', '?'))
     values = [float(each) for each in re.findall(r', ([-\w.]+)\},?$', tables[1], re.MULTILINE)]
     return {(subject, place): words for subject, place, words in rows}, values
 
@@ -188,7 +198,7 @@ def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
     ):
         mark = re.fullmatch(r'@(\d+)([?!]?)', wrist[place])
         assert (values[int(mark[1])], mark[2]) == (value, end)
-    component = (folder / 'src' / 'leg_map_component.cpp').read_text(encoding='utf-8')
+    component = (folder / 'src' / 'leg_map_robot.hpp').read_text(encoding='utf-8')
     assert '"wrist.joints.wrist_pitch.offset: 0.75"' in component
     assert facts['transmission[leg]', '/loop/frame1'] == 'rod_tip'
     assert facts['joint[knee_rod]', '/origin/xyz'] == '0.06 0 0'
@@ -199,9 +209,10 @@ def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
 
 def test_a_robot_of_known_types_needs_no_loader(compile_robot):
     """ros2_control has the type of the neck itself: the component maps it."""
-    files = list_files(compile_robot(urdf(NECK_JOINTS, NECK)))
-    assert 'src/leg_map_component.cpp' in files
-    assert 'src/leg_map_transmission.cpp' not in files
+    folder = compile_robot(urdf(NECK_JOINTS, NECK))
+    assert 'leg_map_hardware.xml' in list_files(folder)
+    assert 'leg_map_plugins.xml' not in list_files(folder)
+    assert '<depend>transmission_interface' not in (folder / 'package.xml').read_text()
 
 
 #: ros2_control does not read the elements of ROS 1.
@@ -235,16 +246,23 @@ def find_ros2_control():
     return '' if shutil.which('cmake') and shutil.which('c++') else 'there is no cmake or no c++'
 
 
-@pytest.fixture(scope='module')
-def reports(run, tmp_path_factory):
-    """Return what the program in compiled_plugin reports, with the plugin of ROBOT."""
-    if reason := find_ros2_control():
+@pytest.fixture(scope='module', params=['declarations', 'ROS'])
+def reports(request, run, tmp_path_factory):
+    """
+    Return what the program in compiled_plugin reports, with the plugin of ROBOT.
+
+    It is built with ros2_control, and with declarations of what it uses.
+    """
+    if request.param == 'ROS' and (reason := find_ros2_control()):
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp('plugin')
     prefix = folder / 'install'
     (folder / 'robot.urdf').write_text(ROBOT, encoding='utf-8')
     paths = (folder / 'robot.urdf', '--output', folder / 'leg_map')
     assert run('compile', *paths, '--name', 'leg_map', '--ros2-control').code == 0
+    if request.param == 'declarations':
+        program = build_program(folder / 'leg_map', folder)
+        return read_reports([program, folder / 'robot.urdf'])
 
     def execute(*words, **variables):
         done = subprocess.run(
@@ -267,6 +285,30 @@ def reports(run, tmp_path_factory):
         folder / 'robot.urdf',
         AMENT_PREFIX_PATH=f'{prefix}:{os.environ["AMENT_PREFIX_PATH"]}',
     )
+    return list_reports(output)
+
+
+def build_program(folder, made):
+    """Return the program with the plugin, built without ROS."""
+    require_compiler()
+    flags = ('-DMAPPED_ROBOT="leg_map_robot.hpp"', f'-I{folder}/src', f'-I{folder}/include')
+    sources = (folder / 'src' / 'mapped' / 'plugin.cpp', PROGRAM / 'compiled_plugin.cpp')
+    objects = compile_sources(sources, made / 'objects', 'new', *flags)
+    objects += compile_maps(folder, 'leg_map', made)
+    libraries = (*find_tinyxml2()[1], '-ltinyxml2')
+    execute('g++', *SANITIZERS, *objects, *libraries, '-o', made / 'program')
+    return made / 'program'
+
+
+def read_reports(command):
+    """Return the lines of a program that has to succeed."""
+    done = subprocess.run([str(each) for each in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return list_reports(done.stdout)
+
+
+def list_reports(output):
+    """Return the reports by name."""
     return dict(line.split(' | ', 1) for line in output.splitlines() if ' | ' in line)
 
 

@@ -11,8 +11,9 @@ import stat
 import sys
 
 import pytest
+from waiting import wait
 
-from transmission_bridge.tools.cli import progress, Stream, UsageError
+from transmission_bridge.tools.cli import progress, show_busy, Stream, UsageError
 from transmission_bridge.tools.files import safe_output, write_output
 
 
@@ -96,3 +97,16 @@ def test_only_a_person_sees_a_bar_and_only_with_rich(monkeypatch, stream, rich, 
     assert shown or text.getvalue() == ''
     with pytest.raises(KeyError, match='mine'), progress(Stream(text), 'converting'):
         raise KeyError('mine')
+
+
+def test_a_bar_moves_on_a_terminal_while_a_command_computes(monkeypatch):
+    """It appears after a second, and a short command shows none."""
+    pytest.importorskip('rich', reason='rich is not installed')
+    monkeypatch.setenv('TERM', 'xterm')
+    text = Terminal()
+    monkeypatch.setattr(sys, 'stderr', text)
+    with show_busy(Stream(text)):
+        pass
+    assert text.getvalue() == ''
+    with show_busy(Stream(text)):
+        wait(lambda: 'computing' in text.getvalue(), 'a bar')

@@ -100,18 +100,30 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     result = run('param', 'dump', '--node', node)
     assert result.code == 1
     assert 'it is unconfigured, and has numbers of transmissions after configure' in result.err
-    result = run('zero', '--node', 'left/other')
+    result = run('zero', '--all', '--node', 'left/other')
     assert result.code == 1
     assert f'found /{node}: --node {node} selects that one' in result.err
 
     peer.start(f'/{node}')
     assert run('param', 'set', ROLL, '0.5', '--node', node).code == 0
-    result = run('zero', '--node', node)
+    result = run('zero', '--all', '--node', node)
     assert result.code == 1
     assert f'/{node}: ' in result.err
     start('-p', 'plugin:=transmission_bridge/SimulatedDriver', program='driver')
-    peer.spin_until(lambda: run('zero', '--node', node).code == 0, 'a joint that is zeroed')
+    peer.spin_until(lambda: run('zero', '--all', '--node', node).code == 0, 'a zeroed joint')
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.0\n'
+    # A single joint, and both parameters are as before, also after a rejection.
+    parameters = ('param', 'get', 'zero_joints', 'zero_positions', '--node', node)
+    before = run(*parameters).out
+    assert run('zero', 'good=0.25', '--node', node).code == 0
+    assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.25\n'
+    result = run('zero', 'god=0.25', '--node', node)
+    assert (result.code, 'god' in result.err) == (1, True)
+    assert run(*parameters).out == before
+    # Nothing is changed for all joints without a question.
+    refuse('expected JOINT=POSITION, or --all', 'zero', '--node', node)
+    refuse("found 'good'", 'zero', 'good', '--node', node)
+    assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.25\n'
     result = run('param', 'set', ROLL, '-1.5e-05', RATIO, '50.0', '--node', node)
     assert result.code == 0
     assert result.out == f'{ROLL}: -1.5e-05\n{RATIO}: 50.0\n'

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import json
 import math
 from pathlib import Path
@@ -122,7 +123,7 @@ def test_which_ranges_are_stops(low, high, turn, expected):
 def test_two_stops_of_each_joint_that_was_swept(arm):
     """The reversed shoulder is at its upper limit at range_min; two joints have a reason."""
     ranges = read_lerobot(encode(document(**RANGES)), 'arm.json')
-    rows, notes = lerobot.list_rows(arm, ranges, is_confirmed=True)
+    rows, notes = lerobot.list_rows(arm, ranges, is_confirmed=True, is_free=True)
     expected = {
         'shoulder_pan': ([math.pi / 2, 1.5 * math.pi], [-1.92, 1.92]),
         'shoulder_lift': ([3186 * TICK, 910 * TICK], [-1.745, 1.745]),
@@ -134,22 +135,37 @@ def test_two_stops_of_each_joint_that_was_swept(arm):
         np.testing.assert_allclose(known.actuators[:, 0], actuators, rtol=0.0, atol=1e-9)
         np.testing.assert_array_equal(known.joints[:, 0], joints)
         np.testing.assert_allclose(known.slack[:, 0], 0.01 * (joints[1] - joints[0]))
-    elbow, roll = notes
+    elbow, roll, signs = notes
+    assert 'no signs of reductions' in signs
     assert elbow.startswith("'elbow_flex' is not known from its range: its range is nearly a turn")
     assert roll.startswith("'wrist_roll' is not known from its range: it was not swept")
 
 
 def test_the_middle_is_a_guess(arm):
     """It may be wrong by half of what the sweep missed: (3.84 - pi) / 2 for half a turn."""
+    known_name = 'shoulder_pan_transmission'
     ranges = read_lerobot(encode(document(shoulder_pan=(1024, 3072))), 'arm.json')
-    rows, (note,) = lerobot.list_rows(arm, ranges, is_confirmed=False)
-    known = rows['shoulder_pan_transmission']
+    rows, (note, _) = lerobot.list_rows(arm, ranges, is_confirmed=False)
+    known = rows[known_name]
     np.testing.assert_allclose(known.actuators, [[math.pi]], rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(known.joints, [[0.0]], rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(known.slack, [[1.92 - math.pi / 2]], rtol=0.0, atol=1e-9)
     assert "'shoulder_pan' is a guess" in note
-    assert '82% of its limits' in note
-    assert '0 +- 0.35 rad' in note
+    assert 'its range in the file is 180.0 and its limits 220.0 degrees' in note
+    assert '+- 0.35 rad' in note
+    # Limits that are not the stops are no contradiction of a measurement by hand.
+    confirmed, found = lerobot.list_rows(arm, ranges, is_confirmed=True)
+    assert found[0] == note
+    np.testing.assert_array_equal(confirmed[known_name].actuators, known.actuators)
+
+
+def test_a_drive_mode_is_named(arm):
+    """LeRobot negates its percent by it, and not the readings."""
+    (ranges,) = (read_lerobot(encode(document(shoulder_pan=(1024, 3072))), 'arm.json'),)
+    for mode in (0, 1):
+        given = {name: replace(each, drive_mode=mode) for name, each in ranges.items()}
+        _, notes = lerobot.list_rows(arm, given, is_confirmed=False)
+        assert any('drive_mode of shoulder_pan is not used' in note for note in notes) == mode
 
 
 @pytest.mark.parametrize(('motor', 'scale', 'turn'), [
@@ -160,7 +176,7 @@ def test_the_middle_is_a_guess(arm):
 def test_ticks_are_those_of_the_driver_or_of_lerobot(motor, scale, turn):
     """A driver in ticks says how many are a turn; degrees say nothing of ticks."""
     ranges = {'m': ServoRange(1, 0, 0, 100, 500)}
-    rows, _ = lerobot.list_rows(one(motor=motor), ranges, is_confirmed=True)
+    rows, _ = lerobot.list_rows(one(motor=motor), ranges, is_confirmed=True, is_free=True)
     np.testing.assert_allclose(rows['t'].actuators[:, 0], [100 * scale, 500 * scale])
     whole = json.loads(write_lerobot(one(motor=motor, limit=''), 4096, ranges))
     assert whole['m']['range_max'] == turn - 1
@@ -187,7 +203,8 @@ VARYING = maps({'q': LIMITED}, TABLE)
     (one(limit=''), 'q', True, "joint 'q': expected a lower and a higher limit"),
     (maps({'j0': LIMITED, 'j1': LIMITED}, CLAW), 'm0', True, "'m0' is not used"),
     (maps({'q': LIMITED}), 'q', True, "'q' is not used"),
-    (VARYING, 'q', False, 'expected known stops, because its ratio varies'),
+    (VARYING, 'q', False, 'and its ratio varies'),
+    (VARYING, 'q', True, 'and its ratio varies'),
 ])  # fmt: skip
 def test_joints_that_are_not_known(robot, name, is_confirmed, words):
     """Two joints, no limits, no transmission; a varying ratio has known stops, but no middle."""
@@ -196,9 +213,9 @@ def test_joints_that_are_not_known(robot, name, is_confirmed, words):
     assert not rows
     assert words in note
     if robot is VARYING:
-        rows, notes = lerobot.list_rows(robot, ranges, is_confirmed=True)
-        np.testing.assert_allclose(rows['t'].actuators[:, 0], [100 * TICK, 500 * TICK])
-        assert notes == []
+        ranges = {name: ServoRange(1, 0, 0, 100, 100 + round(4.0 / TICK))}
+        rows, _ = lerobot.list_rows(robot, ranges, is_confirmed=True)
+        np.testing.assert_allclose(np.ptp(rows['t'].actuators), 4.0, atol=TICK)
 
 
 # -- LeRobot, written ----------------------------------------------------------------------------
@@ -319,7 +336,7 @@ def test_a_hand_is_kept_as_read():
 def test_two_stops_of_each_joint_of_a_hand():
     """In radians, exchanged for an inverted motor."""
     ranges = read_orca(CONFIG, CALIBRATION)
-    rows, notes = orca.list_rows(hand(**NUMBERS), ranges, is_confirmed=True)
+    rows, notes = orca.list_rows(hand(**NUMBERS), ranges)
     assert notes == ["'wrist' is not known from its range: its motor 1 has no limits yet"]
     for name, actuators, joints in (
         ('t_index', [-1.0, 1.0], [-math.pi / 6, 25.5 * math.pi / 180]),
@@ -327,10 +344,9 @@ def test_two_stops_of_each_joint_of_a_hand():
     ):
         np.testing.assert_array_equal(rows[name].actuators[:, 0], actuators)
         np.testing.assert_allclose(rows[name].joints[:, 0], joints, rtol=0.0, atol=1e-9)
-    rows, notes = orca.list_rows(hand(**NUMBERS), ranges, is_confirmed=False)
-    np.testing.assert_allclose(rows['t_ring'].actuators, [[1.75]])
-    np.testing.assert_allclose(rows['t_ring'].joints, [[37.5 * math.pi / 180]])
-    assert notes[0].startswith("'index' is a guess")
+    other = {name: replace(each, ratio=0.5) for name, each in ranges.items()}
+    _, (note, *_) = orca.list_rows(hand(**NUMBERS), other)
+    assert 'its motor 4 moves by 2 rad between its motor_limits, and by 27.75 rad' in note
 
 
 def test_a_hand_moves_as_described():

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from transmission_bridge.description import effective_limits
 from transmission_bridge.errors import shown
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
@@ -25,10 +23,8 @@ def compute_measured_limits(robot: RobotTransmissions) -> Array:
 
     A command interface may narrow the limits for commands only, or disable them.
     """
-    urdf, names = replace(robot.description, blocks=()), robot.joint_names
-    both = [[effective_limits(each, name) for each in (urdf, robot.description)] for name in names]
-    lower = [min(limits.lower for limits in each) for each in both]
-    return np.array([lower, [max(limits.upper for limits in each) for each in both]])
+    (lower, upper), (low, high) = robot.joint_limits[:, 0], robot.urdf_limits[:, 0]
+    return np.array([np.minimum(lower, low), np.maximum(upper, high)])
 
 
 def describe_joints_beyond(

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from transmission_bridge.bridge.readers import list_command_names
 from transmission_bridge.bridge.states import list_followers
-from transmission_bridge.description import effective_limits, Finding, TransmissionEnd
+from transmission_bridge.description import compute_limits, Finding, TransmissionEnd
 from transmission_bridge.description.document import OFFSET
 from transmission_bridge.errors import in_other_unit
 from transmission_bridge.transmissions import ParameterPath, RobotTransmissions
@@ -47,23 +47,24 @@ def warn_of_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...
 
 def _judge_limits(robot: RobotTransmissions) -> Iterator[_Judgement]:
     joints = {each.name: each for each in robot.description.joints}
-    limits = {name: effective_limits(robot.description, name) for name in joints}
-    commandable = list_command_names(robot).commandable
-    for name, joint, own in ((x, joints[x], limits[x]) for x in joints if x in commandable):
-        unit, end = 'm' if joint.type == 'prismatic' else 'rad', max(own.lower, own.upper, key=abs)
+    for name, place in list_command_names(robot).commandable.items():
+        if (joint := joints.get(name)) is None:
+            continue
+        (lower, _, _, _), (upper, velocity, effort, _) = robot.joint_limits[:, :, place].tolist()
+        unit, end = 'm' if joint.type == 'prismatic' else 'rad', max(lower, upper, key=abs)
         is_none = math.isinf(end) or (unit == 'rad' and math.log10(abs(end) or 1.0).is_integer())
         is_large, text = abs(end) > _LIMITS[unit] and not is_none, 'is probably in another unit'
-        of, still, ends = f" limit of '{name}' ", 'lets it stand still', f'{own.lower:g} twice'
+        of, still, ends = f" limit of '{name}' ", 'lets it stand still', f'{lower:g} twice'
         yield is_large, joint, name, f'the position{of}{text}', unit, in_other_unit(end, unit)
-        yield own.lower == own.upper, joint, name, f'the position{of}{still}', 'a range', ends
-        for what, value in (('velocity', own.velocity), ('effort', own.effort)):
+        yield lower == upper, joint, name, f'the position{of}{still}', 'a range', ends
+        for what, value in (('velocity', velocity), ('effort', effort)):
             yield value == 0.0, joint, name, f'the {what}{of}{still}', 'more than zero', '0'
     names, followed, chains = list_followers(robot)
     for name, place, multiplier, offset in zip(names, followed, *chains, strict=True):
-        own, base = limits[name], limits[robot.joint_names[place]]
-        low, high = sorted(multiplier * each + offset for each in (base.lower, base.upper))
-        leaves = low < own.lower - _ROUNDING or high > own.upper + _ROUNDING
-        is_odd, found = leaves and math.isfinite(high - low), f'{own.lower:.4g} to {own.upper:.4g}'
+        lower, upper = compute_limits(robot.description, [name])[:, 0, 0].tolist()
+        low, high = sorted((multiplier * robot.joint_limits[:, 0, place] + offset).tolist())
+        leaves = low < lower - _ROUNDING or high > upper + _ROUNDING
+        is_odd, found = leaves and math.isfinite(high - low), f'{lower:.4g} to {upper:.4g}'
         text, expected = f"joint '{name}' leaves its limits by <mimic>", f'{low:.4g} to {high:.4g}'
         yield is_odd, joints[name], name, text, f'limits of {expected} or more', found
 

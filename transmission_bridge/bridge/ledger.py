@@ -286,8 +286,7 @@ class Ledger:
     def record_array(self, row: int, places: list[int], numbers: Array) -> None:
         """Record the numbers of a plain array in SI after it was sent."""
         self._array[VELOCITY, places] = 0.0
-        is_known = ~np.isnan(self._spells[row, places])
-        self._array[row, places] = np.where((row == VELOCITY) | is_known, numbers, 0.0)
+        self._array[row, places] = numbers
 
     def _record_route(self, joints: Index, route: str) -> None:
         self._last_joints, self._last_route = joints, route

@@ -11,7 +11,6 @@ import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
-from transmission_bridge.description import effective_limits
 from transmission_bridge.interfaces import FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions import Binding, RobotTransmissions
 from transmission_bridge.types import Array, Index, Mask
@@ -63,7 +62,9 @@ class RobotPlan:
         self.chooses = options.several_interfaces != 'together'
         self.timeouts = list_command_timeouts(robot, options.command_timeout)
         self.units = DriverUnits(robot)
-        self.joint_bounds = _compute_joint_bounds(robot)
+        self.joint_bounds = robot.joint_limits.copy()
+        # Controllers and planners limit accelerations.
+        self.joint_bounds[:, -1] = [[-np.inf], [np.inf]]
         self.motor_bounds = compute_motor_bounds(robot)
         self.joint_speeds: Array = self.joint_bounds[1, FIELDS.index('velocity')].copy()
         if options.limits == 'off':
@@ -96,13 +97,6 @@ def list_command_timeouts(robot: RobotTransmissions, timeout: float) -> list[flo
         for component in block.components
     }
     return [0.0 if name in silent else COMMAND_TIMEOUT for name in robot.joint_names]
-
-
-def _compute_joint_bounds(robot: RobotTransmissions) -> Array:
-    limits = [effective_limits(robot.description, name) for name in robot.joint_names]
-    upper = [[each.upper, each.velocity, each.effort, np.inf] for each in limits]
-    lower = [[each.lower, -each.velocity, -each.effort, -np.inf] for each in limits]
-    return np.array([lower, upper]).reshape(2, len(limits), 4).swapaxes(1, 2).copy()
 
 
 def compute_motor_bounds(robot: RobotTransmissions) -> Array:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from transmission_bridge.description.limits import (
+    compute_limits,
     effective_limits,
     EffectiveLimits,
 )
@@ -13,11 +14,9 @@ from transmission_bridge.description.load import (
     load_description,
 )
 from transmission_bridge.description.specs import (
-    ComponentSpec,
     Dialect,
     DynamicsSpec,
     Finding,
-    InterfaceSpec,
     JointLimits,
     JointSpec,
     JointType,
@@ -39,12 +38,10 @@ from transmission_bridge.description.specs import (
 __all__ = [
     'REDUCTION_TAGS',
     'TRIGGER_THRESHOLD',
-    'ComponentSpec',
     'Dialect',
     'DynamicsSpec',
     'EffectiveLimits',
     'Finding',
-    'InterfaceSpec',
     'JointLimits',
     'JointSpec',
     'JointType',
@@ -59,6 +56,7 @@ __all__ = [
     'Severity',
     'TransmissionEnd',
     'TransmissionSpec',
+    'compute_limits',
     'effective_limits',
     'load_description',
 ]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from transmission_bridge.description.findings import Findings
@@ -27,9 +27,16 @@ from transmission_bridge.description.urdf import iterate_loops, RobotJoints
 
 
 def check_block_joints(
-    blocks: Sequence[Ros2ControlSpec], joints: RobotJoints, findings: Findings
+    blocks: Sequence[Ros2ControlSpec],
+    driven: Collection[str],
+    joints: RobotJoints,
+    findings: Findings,
 ) -> None:
-    """Report unknown joints, fixed joints and contradictory mimic joints of the blocks."""
+    """
+    Report unknown joints, fixed joints and contradictory mimic joints of the blocks.
+
+    :param driven: Joints that transmissions name.
+    """
     for block in blocks:
         declared = {each.name for each in block.components if each.kind == 'joint'}
         for component in block.components:
@@ -46,13 +53,14 @@ def check_block_joints(
                     found='a fixed joint',
                 )
             else:
-                _check_block_mimic(component, joint, declared, findings)
+                _check_block_mimic(component, joint, declared, driven, findings)
 
 
 def _check_block_mimic(
     component: ComponentSpec,
     joint: JointSpec,
     declared: set[str],
+    driven: Collection[str],
     findings: Findings,
 ) -> None:
     name = component.name
@@ -65,7 +73,7 @@ def _check_block_mimic(
                 found='mimic="true" only',
             )
         return
-    if component.mimic is False:
+    if component.mimic is False or name in driven:
         return
     if component.command_interfaces:
         findings.add_ignored(
@@ -110,13 +118,17 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
 
 
 def accept_transmissions(
-    drafts: Sequence[Draft], joints: RobotJoints | None, findings: Findings
+    drafts: Sequence[Draft],
+    joints: RobotJoints | None,
+    findings: Findings,
+    independent: Collection[str] = (),
 ) -> tuple[tuple[TransmissionSpec, ...], tuple[RejectedTransmission, ...]]:
     """
     Divide the transmissions into those that can be used together, and the others.
 
     :param drafts: In order of precedence.
     :param joints: The robot's joints; ``None``: the document has no joints to check names by.
+    :param independent: Joints that do not follow, whatever their ``<mimic>``.
     """
     taken: dict[tuple[str, str], TransmissionSpec] = {}
     accepted: list[TransmissionSpec] = []
@@ -125,7 +137,7 @@ def accept_transmissions(
         errors = findings.errors
         claims = [] if draft.refused else list(_list_claims(draft.spec))
         if joints is not None and not draft.refused:
-            _check_driven_joints(draft.spec, joints, findings)
+            _check_driven_joints(draft.spec, joints, findings, independent)
         for claim in claims:
             if (other := taken.get(claim.key)) is not None:
                 findings.add_error(
@@ -144,7 +156,11 @@ def accept_transmissions(
     return tuple(accepted), tuple(rejected)
 
 
-def _check_driven_joints(spec: TransmissionSpec, joints: RobotJoints, findings: Findings) -> None:
+def _check_driven_joints(
+    spec: TransmissionSpec, joints: RobotJoints, findings: Findings, independent: Collection[str]
+) -> None:
+    # Linkages reject commanded joints with <mimic>.
+    is_linkage = spec.type.endswith('/LinkageTransmission')
     for member in spec.joints:
         joint = joints.find_usable(member.name)
         if joint is None:
@@ -155,6 +171,13 @@ def _check_driven_joints(spec: TransmissionSpec, joints: RobotJoints, findings: 
                 f"joint '{member.name}' cannot be moved by a transmission",
                 expected='a revolute, continuous or prismatic joint',
                 found=f'a {joint.type} joint',
+            )
+        elif not (is_linkage or joint.mimic is None or member.name in independent):
+            findings.add_ignored(
+                joint,
+                f"joint '{member.name}' has a transmission, which counts: its <mimic> is ignored",
+                expected='no <mimic>, or mimic="false" in <ros2_control>, or no transmission',
+                found=f"a <mimic> of '{joint.mimic.joint}'",
             )
 
 

@@ -14,12 +14,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 import math
 
+import numpy as np
+
 from transmission_bridge.description.specs import (
     ComponentSpec,
     InterfaceSpec,
     JointSpec,
     RobotDescription,
 )
+from transmission_bridge.types import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,19 @@ def effective_limits(robot: RobotDescription, name: str) -> EffectiveLimits:
         acceleration=acceleration,
         deceleration=deceleration,
     )
+
+
+def compute_limits(robot: RobotDescription, names: Iterable[str]) -> Array:
+    """
+    Return the :func:`effective_limits` of joints as one array.
+
+    :returns: Lower and upper bounds, shape ``(2, 4, n_joints)``, rows position, velocity, effort
+        and acceleration; infinite: no bound.
+    """
+    found = [effective_limits(robot, name) for name in names]
+    upper = [(each.upper, each.velocity, each.effort, each.acceleration) for each in found]
+    lower = [(each.lower, -each.velocity, -each.effort, -each.deceleration) for each in found]
+    return np.array([lower, upper]).reshape(2, len(found), 4).swapaxes(1, 2).copy()
 
 
 def _read_urdf_limits(joint: JointSpec) -> EffectiveLimits:

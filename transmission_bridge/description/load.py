@@ -139,12 +139,14 @@ def _load_control(
     """
     findings = walker.findings
     blocks, drafts = read_ros2_control(walker, robot.find_all('ros2_control'))
-    if known is not None:
-        check_block_joints(blocks, known, findings)
     if robot.tag == 'robot':
         drafts += [read_ros1_transmission(walker, each) for each in robot.find_all('transmission')]
+    if known is not None:
+        driven = {name for draft in drafts for name in draft.joints}
+        check_block_joints(blocks, driven, known, findings)
     add_implied_actuators(drafts, findings)
-    transmissions, rejected = accept_transmissions(drafts, known, findings)
+    independent = {x.name for block in blocks for x in block.components if x.mimic is False}
+    transmissions, rejected = accept_transmissions(drafts, known, findings, independent)
     return RobotDescription(
         name=name,
         is_unexpanded=not _has_transmission(robot)

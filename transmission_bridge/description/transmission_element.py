@@ -235,12 +235,16 @@ _STATE_ONLY = 'JointStateInterface'
 def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
     """Read a transmission directly in the robot."""
     type_name = element.get('type')
-    if type_name is None or element.find_child('type') is not None:
+    is_outside = type_name is None and element.find_child('plugin') is not None
+    if element.find_child('type') is not None or (type_name is None and not is_outside):
         draft: Draft = walker.read_element(element, ROS1_TRANSMISSION)
         return draft
-    message = 'a transmission in the style of the PR2 is not read'
+    message, expected = 'a transmission in the style of the PR2 is not read', '<type>, as in ROS 1'
     found = f"attribute type='{type_name}'"
-    walker.findings.add_error(element, message, expected='<type>, as in ROS 1', found=found)
+    if is_outside:
+        message = 'a transmission of ros2_control is outside of <ros2_control>'
+        expected, found = 'it inside <ros2_control>, after the joints', '<plugin> in <robot>'
+    walker.findings.add_error(element, message, expected=expected, found=found)
     # Its joints, as in <flexJoint> and <gap_joint>, are rejected: to pass them through would be an
     # invented ratio.
     names = {
@@ -251,7 +255,11 @@ def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
         )
         for side in ('joint', 'actuator')
     }
-    values = {'name': element.get('name') or '', 'type': type_name, 'dialect': 'ros_control'}
+    values = {
+        'name': element.get('name') or '',
+        'type': type_name or '',
+        'dialect': 'ros_control',
+    }
     return _make_draft(element, values, refused=True, **names)
 
 

@@ -18,7 +18,7 @@ from itertools import combinations
 
 import numpy as np
 
-from transmission_bridge.description import effective_limits, EffectiveLimits, RobotDescription
+from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.transmissions import Binding
@@ -91,32 +91,31 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     """
     bounds: list[tuple[float, float]] = []
     magnitudes: list[tuple[float, float, float]] = []
-    for joint in joints:
-        limits = effective_limits(robot, joint.name) if joint.is_scalar else EffectiveLimits()
-        acceleration = min(limits.acceleration, limits.deceleration)
-        bounds += [(limits.lower, limits.upper)] * joint.n_positions
-        magnitudes += [(limits.velocity, acceleration, limits.effort)] * joint.n_dofs
+    limits = compute_limits(robot, [each.name if each.is_scalar else '' for each in joints])
+    for joint, (lower, upper) in zip(joints, limits.transpose(2, 0, 1).tolist(), strict=True):
+        bounds += [(lower[0], upper[0])] * joint.n_positions
+        magnitudes += [(upper[1], min(upper[3], -lower[3]), upper[2])] * joint.n_dofs
     return DeviceLimits(*np.reshape(bounds, (-1, 2)).T, *np.reshape(magnitudes, (-1, 3)).T)
 
 
 def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
-    Return the smallest box ``(m,), (m,)`` around ``{a : lower <= J a <= upper}``.
+    Return the smallest box ``(..., m)`` twice around ``{a : lower <= J a <= upper}``.
 
     By duality, the largest ``a_i`` is the minimum over all sets of ``m`` independent joints of the
     largest value that the set alone allows, ``a = J_B^-1 q_B``. With more actuators than joints, a
     direction that moves no joint is unbounded.
 
-    :param jacobian: ``J``, shape ``(n, m)``.
+    :param jacobian: ``J``, shape ``(..., n, m)``.
     :param lower: Smallest motion of each joint [rad or m, or per second], shape ``(n,)``.
     :param upper: Largest motion of each joint, shape ``(n,)``.
     """
-    n, m = jacobian.shape
-    least, greatest = np.full(m, -np.inf), np.full(m, np.inf)
+    *batch, n, m = jacobian.shape
+    least, greatest = np.full((*batch, m), -np.inf), np.full((*batch, m), np.inf)
     for rows in map(list, combinations(range(n), min(n, m))):
-        chosen = jacobian[rows]
-        if np.linalg.matrix_rank(chosen) < len(rows):
-            continue
+        chosen = jacobian[..., rows, :]
+        is_lost = np.linalg.matrix_rank(chosen) < len(rows)
+        chosen = np.where(is_lost[..., np.newaxis, np.newaxis], np.eye(len(rows), m), chosen)
         inverse = np.linalg.inv(chosen) if len(rows) == m else np.linalg.pinv(chosen)
         size = np.abs(inverse)
         # Remove entries within rounding errors.
@@ -124,7 +123,8 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
         inverse = np.where(size <= rounding, 0.0, inverse)
         low, high = image_box(inverse, lower[rows], upper[rows])
         # Joints bound only the actuators that they determine.
-        is_free = np.abs(inverse @ chosen - np.eye(m)).max(axis=1) > 1e-9
+        is_free = np.abs(inverse @ chosen - np.eye(m)).max(axis=-1) > 1e-9
+        is_free |= is_lost[..., np.newaxis]
         low[is_free], high[is_free] = -np.inf, np.inf
         least, greatest = np.maximum(least, low), np.minimum(greatest, high)
     return least, greatest
@@ -132,12 +132,12 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
 
 def effort_box(jacobian: Array, effort: Array) -> Array:
     """
-    Return the largest ``|Jᵀ τ|`` over ``|τ| <= effort``: ``Σ_j |J_ji| e_j``, shape ``(m,)``.
+    Return the largest ``|Jᵀ τ|`` over ``|τ| <= effort``: ``Σ_j |J_ji| e_j``, shape ``(..., m)``.
 
-    :param jacobian: ``J``, shape ``(n, m)``.
+    :param jacobian: ``J``, shape ``(..., n, m)``.
     :param effort: Largest effort of each joint [N m or N], shape ``(n,)``.
     """
-    return image_box(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
+    return image_box(np.abs(jacobian.swapaxes(-1, -2)), np.zeros(len(effort)), effort)[1]
 
 
 def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:

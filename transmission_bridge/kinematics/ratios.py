@@ -39,6 +39,16 @@ class Ratios:
         inverse[is_known] = np.where(size <= _ROUNDING * most, 0.0, found)
         return inverse
 
+    @property
+    def per_joint(self) -> Array:
+        """As :attr:`inverse`, same shape, but ``1 / J`` if one actuator moves several joints."""
+        n, m = self.jacobian.shape[-2:]
+        if m != 1 or n == 1:
+            return self.inverse
+        jacobian = np.swapaxes(self.jacobian, -2, -1)
+        with np.errstate(divide='ignore'):
+            return np.where(jacobian == 0.0, np.nan, 1.0 / jacobian)
+
     def map_to_joints(self, matrix: Array) -> Array:
         """
         Return ``J^-T M J^-1``, shape ``(..., n, n)``: inertia, damping or stiffness at the joints.

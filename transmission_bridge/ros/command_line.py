@@ -71,7 +71,7 @@ def run_node_command(
             "SimulatedDriver']",
         )
     own = remove_ros_arguments(given)
-    if problem := describe_unknown_option(own, parser):
+    if problem := describe_unknown_option(own, parser) or _describe_damaged_files(given):
         parser.error(problem)
     try:
         options = parser.parse_args(own)
@@ -120,6 +120,15 @@ def _add_drivers(path: str) -> str:
     if not kinds:
         raise argparse.ArgumentTypeError(f'{path} has no subclass of transmission_bridge.Driver')
     return path
+
+
+def _describe_damaged_files(arguments: Sequence[str]) -> str:
+    if '--params-file' not in arguments:
+        return ''
+    # Imported here, because it is slow.
+    from transmission_bridge.bridge.options import describe_damaged_files
+
+    return describe_damaged_files(arguments)
 
 
 def _read_urdf(path: str) -> str:

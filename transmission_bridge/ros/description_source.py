@@ -94,7 +94,7 @@ class DescriptionSource:
         found, message = wait_for_message(
             String, self._node, PARAMETER, qos_profile=qos, time_to_wait=seconds
         )
-        if found and len(message.data) <= _LARGEST:
+        if found and message is not None and len(message.data) <= _LARGEST:
             self._received = message.data
 
     @property

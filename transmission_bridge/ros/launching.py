@@ -28,6 +28,7 @@ from launch.utilities import normalize_to_list_of_substitutions
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
+from transmission_bridge.bridge.options import describe_damaged_files
 from transmission_bridge.description.document import description_text, read_file
 
 FilePath: TypeAlias = SomeSubstitutionsType | Path
@@ -127,10 +128,13 @@ class RequiredParameterFile(ParameterFile):
         Return the path.
 
         :raises FileNotFoundError: If it is not a file.
+        :raises ValueError: If it is not YAML.
         """
         path: Path = super().evaluate(context)
         if not path.is_file():
             raise FileNotFoundError(f"parameter file: expected a file, found none at '{path}'")
+        if problem := describe_damaged_files(['--params-file', str(path)]):
+            raise ValueError(problem)
         return path
 
 

@@ -22,7 +22,6 @@ from transmission_bridge.bridge import (
 )
 from transmission_bridge.bridge.options import list_parameter_names, PREFIX
 from transmission_bridge.description import (
-    effective_limits,
     Finding,
     RejectedTransmission,
     TransmissionSpec,
@@ -174,12 +173,11 @@ def _get_line(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
 
 def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
     """Yield the joints with a position command and without a velocity limit."""
-    for name in list_command_names(robot).commandable:
+    for name, place in list_command_names(robot).commandable.items():
         declared = [each for block in robot.description.blocks if (each := block.component(name))]
         commands = {command.name for each in declared for command in each.command_interfaces}
-        if (not declared or FIELDS[0] in commands) and math.isinf(
-            effective_limits(robot.description, name).velocity
-        ):
+        is_limited = math.isfinite(robot.joint_limits[1, FIELDS.index('velocity'), place])
+        if (not declared or FIELDS[0] in commands) and not is_limited:
             yield name
 
 
@@ -352,7 +350,9 @@ def _list_cells(
     if units is None:
         return (*map(format_range, values), limits['units'][FIELDS[0]])
     fields = (FIELDS[0], *FIELDS)
-    scaled = (_scale(x, units[field]['scale']) for x, field in zip(values, fields, strict=True))
+    scaled = [_scale(x, units[field]['scale']) for x, field in zip(values, fields, strict=True)]
+    if units[FIELDS[0]]['unit'] == 'tick':
+        scaled[:2] = [float(round(x)) if isinstance(x, float) else x for x in scaled[:2]]
     return (*map(format_range, scaled), ', '.join(units[field]['unit'] for field in FIELDS))
 
 

@@ -16,6 +16,7 @@ import math
 import os
 import shutil
 import sys
+import threading
 from typing import Any, TextIO
 import unicodedata
 
@@ -286,6 +287,32 @@ def live_table(console: Console) -> Iterator[Any]:
         console.err.line(f'plain lines instead of a live table: {error}')
     with live as shown:
         yield shown
+
+
+@contextmanager
+def show_busy(stream: Stream) -> Iterator[None]:
+    """Show a moving bar on a terminal from the second second on, if rich is installed."""
+    ended = threading.Event()
+
+    def show() -> None:
+        if not ended.wait(1.0):
+            with suppress(UsageError):
+                screen = optional('rich.console', 'cli').Console(stderr=True)
+                with optional('rich.progress', 'cli').Progress(
+                    console=screen, transient=True
+                ) as bar:
+                    bar.add_task('computing', total=None)
+                    ended.wait()
+
+    shown = threading.Thread(target=show, daemon=True)
+    if stream.is_terminal:
+        shown.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if stream.is_terminal:
+            shown.join()
 
 
 @contextmanager

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 import importlib
 import inspect
 import re
 from typing import Any
 
-from transmission_bridge.tools.cli import Console, duration, Exit, Result
+from transmission_bridge.tools.cli import Console, duration, Exit, Result, show_busy
 
 PROGRAM = 'transmission_bridge'
 
@@ -88,9 +89,13 @@ class Command:
     def run(self, options: argparse.Namespace, console: Console) -> Result | Exit:
         """Run it."""
         module = importlib.import_module(f'transmission_bridge.tools.{self._module}')
-        done: Result | Exit = module.run(options, console)
+        with show_busy(console.err) if self._module in COMPUTING else nullcontext():
+            done: Result | Exit = module.run(options, console)
         return done
 
+
+#: Modules of commands that may compute for longer than a second before they print.
+COMPUTING = ('check', 'card.command', 'compiler.command', 'plot')
 
 #: By name, in alphabetical order.
 COMMANDS: dict[str, Command] = {}
@@ -180,9 +185,10 @@ def _calibrate() -> None:
     :param reductions: find the reductions also: both stops are needed then, twice
     :param pose: positions of the known pose [rad or m]; joints that are not named are at zero
     :param srdf: take the pose from this SRDF: --pose NAME is the name of a group_state
-    :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops, else
-        their middle as a guess
-    :param orca: take the ranges in the calibration.yaml of an ORCA hand, beside its config.yaml
+    :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops if
+        they are as wide as the limits, else their middle as a guess
+    :param orca: take reductions and zeros from the calibration.yaml of an ORCA hand, beside its
+        config.yaml
     :param store: store the numbers in the bridge (by hand)
     :param actuators: topic with the positions of actuators (default: %(default)s)
     :param output: write a parameter file (.yaml, .yml), or a copy of the description with the
@@ -366,6 +372,7 @@ def _demo() -> None:
     _define_argument('--output NEW'),
     _define_argument('--lerobot FILE'),
     _define_argument('--orca FILE'),
+    _define_argument('--transmission NAME', **_REPEATED),
     _define_argument('--force'),
 )
 def _export() -> None:
@@ -389,6 +396,7 @@ def _export() -> None:
       transmission_bridge export robot.urdf --params-file tuned.yaml --output robot.urdf --force
       transmission_bridge export robot.urdf --lerobot my_arm.json
 
+    :param transmission: with --lerobot: write this transmission only; may be repeated
     :param output: write the description to this file
     :param lerobot: write LeRobot's calibration file, JSON in ticks of 4096 per turn; the id is the
         <param name="id"> of the actuator or joint, homing_offset is 0; with --force one that
@@ -607,6 +615,8 @@ def _watch() -> None:
 
 @_define_command(
     'zero',
+    _define_argument('joints', metavar='JOINT=POSITION', nargs='*'),
+    _define_argument('--all'),
     _define_argument('--absolute'),
     _define_argument('--node NAME', default='transmission_bridge'),
 )
@@ -614,14 +624,17 @@ def _zero() -> None:
     """
     Set offsets of a running bridge from the present positions.
 
-    Set the offsets so that the present positions of the actuators correspond to the
-    parameter zero_positions (zero) for the joints in zero_joints (all). The joints must
-    be at rest, and not hold a position command. Needs rclpy.
+    Set the offsets of single joints so that their present positions are those given. Without
+    joints, list the offsets that would change and ask: the present positions become the
+    parameter zero_positions (zero) for the joints in zero_joints (all). The joints must be
+    at rest, and not hold a position command. Needs rclpy.
 
     exit code: 0 done, 1 the bridge is missing or rejects the request.
 
-      transmission_bridge zero
-      transmission_bridge zero --absolute --node left_arm/transmission_bridge
+      transmission_bridge zero elbow=1.57
+      transmission_bridge zero --all --node left_arm/transmission_bridge
 
+    :param joints: positions where joints are now [rad or m]
+    :param all: do not ask, for scripts
     :param absolute: take the positions of the joints from their absolute encoders
     """

@@ -275,7 +275,7 @@ def _write_ranges(options: argparse.Namespace, console: Console) -> Exit:
     previous = read_robot_file(target) if os.path.exists(target) else b''
     if options.lerobot:
         kept = read_lerobot(previous, target) if previous else None
-        data = write_lerobot(robot, previous=kept)
+        data = write_lerobot(robot, previous=kept, only=options.transmission)
     else:
         config = os.path.join(os.path.dirname(target), CONFIG)
         data = write_orca(robot, read_robot_file(config), previous, (config, target))

@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds
-from transmission_bridge.description import effective_limits, Finding
+from transmission_bridge.description import Finding
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
-from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
+from transmission_bridge.transmissions import (
+    Binding,
+    RobotTransmissions,
+    Transmission,
+)
 from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 
@@ -132,7 +136,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Return the limits of a transmission's joints and actuators.
 
     Limits of the joints are the
-    :func:`~transmission_bridge.description.limits.effective_limits`. Limits of coupled
+    :attr:`RobotTransmissions.joint_limits`. Limits of coupled
     actuators are the smallest box around the values that the joints allow together. If the
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints.
@@ -163,9 +167,8 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
 
 def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
-    limits = [effective_limits(robot.description, each.name) for each in binding.spec.joints]
-    rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
-    return np.array(rows).reshape(-1, 4).T
+    limits = robot.joint_limits[:, :, binding.joints]
+    return np.stack([*limits[:, 0], *limits[1, 1:3]])
 
 
 def _pack_limits(members: Sequence[tuple[str, str]], box: Array) -> tuple[MemberLimits, ...]:
@@ -219,12 +222,12 @@ def _compute_limits(
         a = allowed_positions(transmission, lower, upper)
         jacobian = compute_ratios(transmission, a).jacobian
         jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
-        position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / max(len(a), 1)
-        ratio = _compute_ends(Ratios(jacobian).inverse, (m, n))
+        position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / len(a) if len(a) else 0.0
+        ratio = _compute_ends(Ratios(jacobian).per_joint, (m, n))
         a = a[((a >= own[0]) & (a <= own[1])).all(axis=-1)]
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
-    speed = _compute_ends([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
-    force = _compute_ends([effort_box(each, effort) for each in jacobian], (m,))
+    speed = _compute_ends(tight_box(jacobian, -velocity, velocity)[1], (m,))
+    force = _compute_ends(effort_box(jacobian, effort), (m,))
     within = None
     if np.isfinite(own).any():
         rates = compute_joint_limits(Ratios(jacobian), *own[2:])
@@ -372,7 +375,13 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
     inset = _INSET * (upper - lower)
     q = sample_box(lower + inset, upper - inset)
     found = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
+    share, domain = len(found) / len(q), getattr(transmission, 'domain', None)
+    if share < 1.0 and domain is not None and domain.space == 'actuator':
+        # The inverse may end before the mechanism does, on another branch.
+        a = sample_box(np.array(domain.lower), np.array(domain.upper))
+        moved = transmission.actuator_to_joint('position', a)[:, : len(lower)]
+        found = np.concatenate([found, moved[((moved >= lower) & (moved <= upper)).all(axis=-1)]])
     if len(found) and np.ptp(found, axis=0).all():
         reached = np.stack([found.min(axis=0) - inset, found.max(axis=0) + inset], axis=-1)
         ends = np.where(np.abs(reached - ends) < inset[:, np.newaxis], ends, reached)
-    return len(found) / len(q), ends
+    return share, ends

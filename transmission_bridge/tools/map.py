@@ -67,7 +67,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
                 f'{printable(name)}: {known[name]:g} is beyond its limits {lower:g} to {upper:g} '
                 f'{unit_of[name]}; the bridge does not send it'
             )
-    lines = aligned([(name, repr(value), unit_of[name]) for name, value in known.items()])
+    # A driver sends and accepts whole ticks; the JSON has the exact number.
+    shown = [f'{x:.0f}' if unit_of[name] == 'tick' else repr(x) for name, x in known.items()]
+    lines = aligned([*zip(known, shown, (unit_of[name] for name in known), strict=True)])
     if unknown := [printable(name) for name in values if name not in known]:
         because = f' ({printable(reasons)})' if reasons else ''
         partners = _list_partners(robot, options)

@@ -19,7 +19,6 @@ import warnings
 import numpy as np
 
 from transmission_bridge.description import (
-    effective_limits,
     RejectedTransmission,
     TransmissionSpec,
 )
@@ -84,9 +83,8 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
     domain = getattr(transmission, 'domain', None)
     if not isinstance(domain, Domain):
         return ()
-    names = (each.name for each in binding.spec.joints)
-    limits = {name: effective_limits(robot.description, name) for name in names}
-    joints = (*limits, *transmission.passive_joints)
+    limits = robot.joint_limits[:, 0, binding.joints].T
+    joints = (*(each.name for each in binding.spec.joints), *transmission.passive_joints)
     actuators = tuple(member.name for member in binding.spec.actuators)
     ends, by_joint = np.array([domain.lower, domain.upper]), domain.space == 'joint'
     if not by_joint and len(joints) == len(actuators) == 1:
@@ -112,7 +110,7 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
                 (actuators if by_joint else joints)[:MOST_CURVES],
                 other[:, :MOST_CURVES],
                 ratios[:, :MOST_CURVES, place],
-                (limits[moved].lower, limits[moved].upper) if by_joint else (),
+                tuple(limits[place].tolist()) if by_joint else (),
             )
         )
     return tuple(found)
@@ -312,8 +310,8 @@ def render_diagram(
         for row, (block, curves) in enumerate(panels, 1):
             base, wide = (height - body - row * PANEL + 0.5) / height, PANEL_SIZE[0] / WIDTH
             size = wide, PANEL_SIZE[1] / height
-            pair = [figure.add_axes((left / WIDTH, base, *size)) for left in LEFT]
-            draw_curves(*pair, _shorten_name(block.box.name), curves)
+            position, ratio = (figure.add_axes((left / WIDTH, base, *size)) for left in LEFT)
+            draw_curves(position, ratio, _shorten_name(block.box.name), curves)
         metadata = {'Date': None} if file_format == 'svg' else {}
         figure.savefig(output, format=file_format, metadata=metadata)
     return output.getvalue()

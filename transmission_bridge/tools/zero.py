@@ -6,15 +6,89 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from functools import partial
+import sys
+from typing import Any
 
-from transmission_bridge.tools.bridge_client import open_bridge, require_answer
-from transmission_bridge.tools.cli import Console, Exit, printable
+from transmission_bridge.bridge.options import PREFIX
+from transmission_bridge.tools.bridge_client import BridgeClient, open_bridge, require_answer
+from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
+
+#: Parameters of the bridge: the joints, and their positions.
+_JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
+    targets = _read_targets(options.joints)
+    if targets and (options.all or options.absolute):
+        raise UsageError('expected JOINT=POSITION without --all and --absolute')
+    is_asked = not (targets or options.all)
+    if is_asked and not sys.stdin.isatty():
+        raise UsageError('expected JOINT=POSITION, or --all for all joints without a question')
     with open_bridge('zero', options.node, console) as client:
-        stored = require_answer(client, partial(client.zero_joints, absolute=options.absolute))
+        if is_asked and not _confirm(client, console, absolute=options.absolute):
+            console.err.line('nothing is changed')
+            return Exit.INTERRUPTED
+        stored = _zero_joints(client, targets, absolute=options.absolute)
     console.out.line(printable(stored))
     return Exit.OK
+
+
+def _read_targets(words: Sequence[str]) -> dict[str, float]:
+    pairs = [word.rpartition('=')[::2] for word in words]
+    try:
+        targets = {name: float(text) for name, text in pairs if name}
+    except ValueError:
+        targets = {}
+    if len(targets) != len(words):
+        found = ' '.join(words)
+        raise UsageError(f"expected JOINT=POSITION [rad or m], each once, found '{found}'")
+    return targets
+
+
+def _confirm(client: BridgeClient, console: Console, *, absolute: bool) -> bool:
+    """List the offsets that would change, and return whether the user wants it."""
+    asked = require_answer(client, partial(client.get_parameters, [_JOINTS], prefix=PREFIX))
+    joints = asked.pop(_JOINTS, None)
+    offsets = {
+        name: value
+        for name, value in asked.items()
+        if name.endswith('.offset') and (not joints or name.split('.')[-2] in joints)
+    }
+    place = 'as their absolute encoders measure' if absolute else f'as {_POSITIONS} says'
+    console.err.line(f'the present positions of these joints become those {place}:')
+    for name, value in offsets.items():
+        console.err.line(printable(f'  {name}: {value:.6g}'))
+    console.err.line('change all of them? y, or a single one by JOINT=POSITION [N]')
+    return sys.stdin.readline().strip().lower() in ('y', 'yes')
+
+
+def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute: bool) -> str:
+    """
+    Set the offsets of some joints, or of those in the parameters; these stay as they are.
+
+    :raises FailedError: If the bridge rejects it, or has no such joint.
+    """
+    send = partial(client.zero_joints, absolute=absolute)
+    if not targets:
+        return str(require_answer(client, send))
+    before = require_answer(client, partial(client.get_parameters, [_JOINTS, _POSITIONS]))
+    _set_targets(client, [*targets], [*targets.values()])
+    try:
+        return str(require_answer(client, send))
+    finally:
+        _set_targets(client, *(before.get(each) or () for each in (_JOINTS, _POSITIONS)))
+
+
+def _set_targets(client: BridgeClient, joints: Any, positions: Any) -> None:
+    from rclpy.parameter import Parameter  # not at import: arguments are checked without ROS
+
+    # An empty list has no type of its own.
+    values = (
+        Parameter(_JOINTS, Parameter.Type.STRING_ARRAY, list(joints)),
+        Parameter(_POSITIONS, Parameter.Type.DOUBLE_ARRAY, list(positions)),
+    )
+    messages = {each.name: each.get_parameter_value() for each in values}
+    require_answer(client, partial(client.set_parameters, messages))

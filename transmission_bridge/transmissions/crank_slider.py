@@ -18,6 +18,9 @@ from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equation_transmission import EquationTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
+#: Rounding of the ends of a stated range [rad].
+_ROUNDING = 1e-5
+
 
 class CrankSliderTransmission(EquationTransmission):
     """
@@ -131,6 +134,18 @@ class CrankSliderTransmission(EquationTransmission):
         if lower <= whole.lower[0] and upper >= whole.upper[0]:
             return whole
         return Domain('joint', (max(whole.lower[0], lower),), (min(whole.upper[0], upper),))
+
+    def doubts(self) -> tuple[str, ...]:
+        """Return a range beyond a dead centre."""
+        stated, used = self._bounds, (self.domain.lower[0], self.domain.upper[0])
+        away = [abs(x - y) for x, y in zip(stated, used, strict=True) if math.isfinite(x)]
+        if max(away, default=0.0) <= _ROUNDING:
+            return ()
+        (lower, upper), (low, high) = stated, used
+        return (
+            f'its range {lower:g} to {upper:g} rad crosses a dead centre, and {low:.6g} to '
+            f'{high:.6g} rad is used; write this one',
+        )
 
     @staticmethod
     def actuator_position(q: Any, p: SimpleNamespace) -> Any:

@@ -206,7 +206,9 @@ class EquationTransmission(MechanismTransmission):
         :param lower: Lower ends, in the coordinates of the equations.
         :param upper: Upper ends.
         :returns: The domain, in the coordinates of the robot.
+        :raises TransmissionError: If a bound is not finite, or a lower end is not below the upper.
         """
+        Domain(space, tuple(lower), tuple(upper))
         ends = np.array([lower, upper], dtype=np.float64)
         if space == 'actuator':
             ends = ends * self.actuator_reduction

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import product
@@ -77,3 +78,40 @@ def find_meaning(name: str) -> str:
         return LIMIT
     meanings = {_WORDS.get(word, '') for word in near}
     return meanings.pop() if len(meanings) == 1 and near != ['position'] else ''
+
+
+#: Words in the names of numbers of a drive outside of a ``<transmission>``: where such a number
+#: counts, and its values without an effect.
+_RATIO = 'its <mechanical_reduction> in a <transmission>', ('1',)
+_ZERO = 'its <offset> in a <transmission>', ('0',)
+_SIGN = 'a negative <mechanical_reduction> in a <transmission>', ('false', '0', '')
+_FOLLOWS = '<mimic joint="..." multiplier="..." offset="..."/> in its <joint> of the URDF', ('',)
+_DRIVE = {
+    **dict.fromkeys((MECHANICAL_REDUCTION, 'reduction', 'ratio', 'gear', 'gearing'), _RATIO),
+    OFFSET: _ZERO,
+    **dict.fromkeys((REVERSED, 'reverse', 'inverted', 'invert', 'flip', 'flipped'), _SIGN),
+    **dict.fromkeys(('direction', 'sign'), (_SIGN[0], ('1',))),
+    'matrix': ('its matrix in a <transmission> of type CoupledTransmission', ()),
+    **dict.fromkeys(('mimic', 'multiplier'), _FOLLOWS),
+}
+#: Words of numbers that do not map positions.
+_OTHER = {'torque', 'effort', 'force', 'current', 'velocity', 'gain', 'inertia', 'covariance'}
+
+
+def find_drive_place(name: str, value: str) -> str:
+    """
+    Return where a number of a drive counts that is a ``<param>`` outside of a ``<transmission>``.
+
+    :returns: A phrase; empty if the name has no such meaning, or the value has no effect.
+    """
+    words = [word.lower() for word in _SEPARATORS.split(name[:_COMPARED_LETTERS]) if word]
+    if not _OTHER.isdisjoint(words):
+        return ''
+    for word in (*words, find_meaning(name)):
+        if word in _DRIVE:
+            place, neutral = _DRIVE[word]
+            text = value.strip().lower()
+            with suppress(ValueError):
+                text = f'{float(text):g}'
+            return '' if text in neutral else place
+    return ''

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
 from transmission_bridge.description import (
+    compute_limits,
     RejectedTransmission,
     RobotDescription,
     TransmissionSpec,
@@ -130,6 +132,21 @@ class RobotTransmissions(Robot):
         return found
 
     # -- contents --------------------------------------------------------------------------------
+
+    @cached_property
+    def joint_limits(self) -> Array:
+        """
+        The limits of the joints: of the URDF, narrowed by ros2_control.
+
+        Lower and upper bounds, shape ``(2, 4, n_joints)``, rows position, velocity, effort and
+        acceleration; infinite: no bound.
+        """
+        return compute_limits(self.description, self.joint_names)
+
+    @cached_property
+    def urdf_limits(self) -> Array:
+        """As :attr:`joint_limits`, of the URDF alone: ros2_control may narrow commands only."""
+        return compute_limits(replace(self.description, blocks=()), self.joint_names)
 
     @property
     def pass_through(self) -> tuple[str, ...]:

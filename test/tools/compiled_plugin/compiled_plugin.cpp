@@ -111,11 +111,13 @@ int main(int, char ** argv)
     }
     std::memcpy(measured, found[0], sizeof measured);
     for (int n = 0; n < 3 * leg_map_JOINTS; n++) {
-      const bool is_loaded = n % leg_map_JOINTS != leg_map_joint_neck_pitch &&
-                             n % leg_map_JOINTS != leg_map_joint_neck_roll;
-      n_different += is_loaded && !is_same(joints[0][n], found[0][n]);
-      n_known += is_loaded && std::isfinite(joints[0][n]);
-      joints[0][n] = n / leg_map_JOINTS == 0 && k % 3 == 1 ? NAN : found[0][n] + 1e-3 * normal(random);
+      const int row = n / leg_map_JOINTS, joint = n % leg_map_JOINTS;
+      const bool is_loaded =
+        joint != leg_map_joint_neck_pitch && joint != leg_map_joint_neck_roll;
+      n_different += is_loaded && !is_same(joints[row][joint], found[row][joint]);
+      n_known += is_loaded && std::isfinite(joints[row][joint]);
+      joints[row][joint] =
+        row == 0 && k % 3 == 1 ? NAN : found[row][joint] + 1e-3 * normal(random);
     }
     leg_map_to_actuator(&state, joints, measured, command);
     std::memset(actuators, 0, sizeof actuators);
@@ -123,11 +125,11 @@ int main(int, char ** argv)
       each->joint_to_actuator();
     }
     for (int n = 0; n < 3 * leg_map_ACTUATORS; n++) {
-      const int actuator = n % leg_map_ACTUATORS;
+      const int row = n / leg_map_ACTUATORS, actuator = n % leg_map_ACTUATORS;
       const bool is_loaded = actuator != leg_map_actuator_neck_left_motor &&
                              actuator != leg_map_actuator_neck_right_motor;
-      n_different += is_loaded && !is_same(actuators[0][n], command[0][n]);
-      n_known += is_loaded && std::isfinite(actuators[0][n]);
+      n_different += is_loaded && !is_same(actuators[row][actuator], command[row][actuator]);
+      n_known += is_loaded && std::isfinite(actuators[row][actuator]);
     }
   }
   std::cout << "different | " << n_different << "\nknown | " << n_known << "\n";

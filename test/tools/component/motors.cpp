@@ -18,8 +18,12 @@ using Names = std::vector<std::string>;
 
 class Motors : public hardware_interface::SystemInterface {
 public:
+#if __has_include("hardware_interface/hardware_component.hpp")
   CallbackReturn on_init(
     const hardware_interface::HardwareComponentInterfaceParams & params) override {
+#else
+  CallbackReturn on_init(const hardware_interface::HardwareInfo & params) override {
+#endif
     if (SystemInterface::on_init(params) != CallbackReturn::SUCCESS) return CallbackReturn::ERROR;
     for (const auto & joint : info_.joints) {
       for (const auto & [name, value] : joint.parameters)
@@ -51,13 +55,15 @@ public:
   return_type perform_command_mode_switch(const Names & start, const Names & stop) override {
     return mode("perform", start, stop);
   }
-  return_type read(const rclcpp::Time &, const rclcpp::Duration &) override {
+  return_type read(const rclcpp::Time &, const rclcpp::Duration & period) override {
     world.reads++;
+    world.zero_periods += period.seconds() <= 0.0;
     for (auto & [name, value] : world.states) give(name, value);
     return fails("read") ? return_type::ERROR : return_type::OK;
   }
-  return_type write(const rclcpp::Time &, const rclcpp::Duration &) override {
+  return_type write(const rclcpp::Time &, const rclcpp::Duration & period) override {
     world.writes++;
+    world.zero_periods += period.seconds() <= 0.0;
     for (auto & [name, value] : world.commands) value = get(name);
     return fails("write_deactivate") ? return_type::DEACTIVATE
            : fails("write")          ? return_type::ERROR
@@ -76,6 +82,7 @@ protected:
   }
   static CallbackReturn note(const std::string & call) {
     world.calls.push_back(call);
+    if (fails(call + "_failure")) return CallbackReturn::FAILURE;
     return fails(call) ? CallbackReturn::ERROR : CallbackReturn::SUCCESS;
   }
   static return_type mode(std::string call, const Names & start, const Names & stop) {

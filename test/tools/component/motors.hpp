@@ -14,7 +14,7 @@ struct World
   std::vector<std::string> calls;                  // of the life cycle and the modes
   std::string fault;                               // the call that fails next
   std::map<std::string, std::string> parameters;   // of each actuator: actuator.name
-  int reads = 0, writes = 0;
+  int reads = 0, writes = 0, zero_periods = 0;
 };
 
 extern World world;

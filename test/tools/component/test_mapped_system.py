@@ -5,28 +5,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from pathlib import Path
 import subprocess
 
+from mapped_scene import motors_of, near, SCENE, SceneManager
 import numpy as np
 import pytest
 
+pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 from transmission_bridge.description import load_description
 from transmission_bridge.tools.main import main
 from transmission_bridge.transmissions import RobotTransmissions
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[2] / 'examples' / 'mapped_system'
+MORE = '<!-- The other parameters'
 EXAMPLE_URDF = EXAMPLE / 'urdf' / 'mapped.urdf'
-SCENE = (HERE / 'scene.urdf').read_text(encoding='utf-8')
-ROBOT = RobotTransmissions(load_description(SCENE))
 NAN = math.nan
 POSITIONS = ('pitch', 'roll', 'lift', 'finger', 'knee')
-#: Numbers of the driver in SI.
-SCALES = {'winch': math.pi / 180.0}
 
 #: The controllers of ros2_controllers, and their parameters.
 NAMES = ('broadcaster', 'arm', 'forward', 'push')
@@ -43,9 +41,9 @@ push:
 """
 
 _FOLDERS = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-pytestmark = pytest.mark.skipif(
-    not any((Path(each) / 'share' / 'controller_manager').is_dir() for each in _FOLDERS if each),
-    reason='ros2_control is not installed (ROS has it, there is no wheel)',
+HAS_ROS = any((Path(each) / 'share' / 'controller_manager').is_dir() for each in _FOLDERS if each)
+needs_ros = pytest.mark.skipif(
+    not HAS_ROS, reason='ros2_control is not installed (ROS has it, there is no wheel)'
 )
 
 
@@ -61,127 +59,52 @@ def install(root, source):
         assert 'warning' not in done.stderr, done.stderr
 
 
-@pytest.fixture(scope='session')
-def workspace(tmp_path_factory):
+@pytest.fixture(scope='session', params=['small', pytest.param('ros', marks=needs_ros)])
+def workspace(request, tmp_path_factory):
     """Build the component of the scene, and the drivers and the manager of these tests."""
     root = tmp_path_factory.mktemp('workspace')
+    if request.param == 'small':
+        return root, None
     (root / 'scene.urdf').write_text(SCENE, encoding='utf-8')
     for robot, name in ((root / 'scene.urdf', 'scene_map'), (EXAMPLE_URDF, 'mapped_map')):
         assert main(['compile', str(robot), '--output', str(root / name), '--ros2-control']) == 0
         install(root, root / name)
     install(root, HERE)
     install(root, EXAMPLE)
-    return root
+    return root, root / 'install'
 
 
-class Manager:
-    """The manager of a description: ``manager('cycle 2')``."""
-
-    def __init__(self, root, urdf, active='active', parameters=''):
-        path = root / 'now.urdf'
-        path.write_text(urdf, encoding='utf-8')
-        file = root / 'parameters.yaml'
-        own = ''.join(f'    {name}: {{params_file: [{file}]}}\n' for name in NAMES)
-        head = f'controller_manager:\n  ros__parameters:\n{own}'
-        file.write_text(head + parameters, encoding='utf-8')
-        install = root / 'install'
-        env = dict(os.environ)
-        env['AMENT_PREFIX_PATH'] = os.pathsep.join((str(install), env['AMENT_PREFIX_PATH']))
-        libraries = (str(install / 'lib'), env.get('LD_LIBRARY_PATH', ''))
-        env['LD_LIBRARY_PATH'] = os.pathsep.join(libraries)
-        if preload := env.pop('PRELOAD_OF_ROS', ''):
-            env['LD_PRELOAD'] = preload
-        self.errors = root / 'errors.txt'
-        with self.errors.open('w') as errors:
-            self.process = subprocess.Popen(
-                [
-                    install / 'lib' / 'test_motors' / 'manager',
-                    *('--ros-args', '--params-file', file),
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env=env,
-            )
-        self.started = self(f'start {path} {active}')
-
-    def __call__(self, line):
-        """Return the answer to a command."""
-        self.process.stdin.write(f'{line}\n')
-        self.process.stdin.flush()
-        for answer in self.process.stdout:
-            if answer.startswith('> '):
-                text = answer[2:].strip()
-                assert not text.startswith('exception'), text
-                return json.loads(text) if text[0] in '[{' else text
-        pytest.fail(f'ended at {line!r}\n{self.log}')
-
-    @property
-    def log(self):
-        """What was logged."""
-        return self.errors.read_text()
-
-    @property
-    def complaints(self):
-        """Warnings and errors, but for those of a slow machine."""
-        lines = [each for each in self.log.splitlines() if each.startswith(('[WARN]', '[ERROR]'))]
-        return [each for each in lines if 'Overrun' not in each]
-
-    def end(self):
-        """Return the exit code."""
-        self.process.stdin.close()
-        code = self.process.wait(timeout=60)
-        self.process.stdout.close()
-        return code
-
-    def script(self, name, *interfaces):
-        """Add a controller that writes what a test says."""
-        assert self(f'add {name} {" ".join(interfaces)}') == '0'
-
-    def move(self, name, *values, cycles=1):
-        """Write values and run cycles."""
-        self(f'set {name} {" ".join(map(str, values))}')
-        self(f'cycle {cycles}')
-
-    def wait_for(self, words):
-        """Wait until a thread of the component has logged words."""
-        for _ in range(600):
-            if words in self.log:
-                return
-            self('wait 0.1')
-        pytest.fail(f'expected {words!r}\n{self.log}')
-
-    def measure(self, interface, **joints):
-        """Set the measured numbers of the motors of joints."""
-        for name, value in motors_of(interface, **joints).items():
-            self(f'measure {name}/{interface} {value!r}')
-
-
-def motors_of(interface, at=None, **joints):
-    """Return what the driver gets, in its units, by the maps in Python."""
-    values = np.array([joints.get(name, NAN) for name in ROBOT.joint_names])
-    where = {} if interface == 'position' else {'at': values_of(at)}
-    found = ROBOT.joint_to_actuator(interface, values, **where)
-    return {
-        name: float(value) / SCALES.get(name, 1.0)
-        for name, value in zip(ROBOT.actuator_names, found, strict=True)
-        if not math.isnan(value)
-    }
-
-
-def values_of(joints):
-    """Return a vector of all joints."""
-    return np.array([(joints or {}).get(name, 0.0) for name in ROBOT.joint_names])
+def start_ros(root, prefix, urdf, active, parameters):
+    """Return the manager of ros2_control."""
+    file = root / 'parameters.yaml'
+    own = ''.join(f'    {name}: {{params_file: [{file}]}}\n' for name in NAMES)
+    head = f'controller_manager:\n  ros__parameters:\n{own}'
+    file.write_text(head + parameters, encoding='utf-8')
+    env = dict(os.environ)
+    env['AMENT_PREFIX_PATH'] = os.pathsep.join((str(prefix), env['AMENT_PREFIX_PATH']))
+    libraries = (str(prefix / 'lib'), env.get('LD_LIBRARY_PATH', ''))
+    env['LD_LIBRARY_PATH'] = os.pathsep.join(libraries)
+    if preload := env.pop('PRELOAD_OF_ROS', ''):
+        env['LD_PRELOAD'] = preload
+    program = prefix / 'lib' / 'test_motors' / 'manager'
+    command = (program, '--ros-args', '--params-file', file)
+    return SceneManager(command, urdf, root, active, env)
 
 
 @pytest.fixture
-def manage(workspace):
+def manage(workspace, build_once):
     """Return a function that starts a manager; each has to end well."""
-    started = []
+    (root, prefix), started = workspace, []
 
-    def start(urdf=SCENE, active='active', parameters=''):
-        started.append(Manager(workspace, urdf, active, parameters))
+    def start(urdf=SCENE, active='active', parameters='', compiled=SCENE):
+        if prefix:
+            started.append(start_ros(root, prefix, urdf, active, parameters))
+        else:
+            name, more = 'scene_map', []
+            if compiled != SCENE:
+                name, more = 'mapped_map', [EXAMPLE / 'src' / 'motors.cpp']
+            program = build_once(compiled, name, 'new', more)
+            started.append(SceneManager([program], urdf, root, active))
         return started[-1]
 
     yield start
@@ -204,11 +127,6 @@ def manager(manage):
     it.script('gain', 'lift/gain', 'lamp/light')
     assert it('components') == {'scene': 'active'}
     return it
-
-
-def near(**expected):
-    """Return numbers to compare with; NaN equals NaN."""
-    return pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
 
 
 def test_the_driver_gets_motors_and_its_own_parameters(manager):
@@ -297,8 +215,10 @@ def test_a_controller_that_fails_in_the_cycle_stops_its_motors(manager):
     assert manager('components') == {'scene': 'active'}
 
 
-def test_a_command_without_a_result_holds_and_ends(manager):
+def test_a_command_without_a_result_holds_and_ends(manage):
     """Positions hold and velocities are zero at once; then the component is deactivated."""
+    manager = manage(SCENE.replace('lower="-0.8" upper="0.8"', 'lower="-4" upper="4"'))
+    manager.script('bend', 'knee/position', 'knee/velocity')
     manager.measure('position', knee=0.1)
     manager('switch +bend')
     manager.move('bend', 0.2, 0.5)
@@ -536,8 +456,11 @@ def test_the_turn_of_a_single_turn_encoder(manage):
     assert "the turn of actuator 'screw' is unknown" in it.log
 
 
-def test_the_controllers_of_ros2_controllers(manage):
+@needs_ros
+def test_the_controllers_of_ros2_controllers(manage, workspace):
     """Broadcaster, trajectories, forwarded velocities and efforts, one after the other."""
+    if not workspace[1]:
+        pytest.skip('the small manager has no controllers')
     it = manage(SCENE, parameters=CONTROLLERS)
     for name, kind in (
         ('broadcaster', 'joint_state_broadcaster/JointStateBroadcaster'),
@@ -631,7 +554,8 @@ def test_two_components_and_the_driver_of_ros2_control(manage):
 
 def test_the_example_moves_as_its_readme_says(manage):
     """The joints reach the goal, also those that the rod moves, and each status is 0."""
-    it = manage(EXAMPLE_URDF.read_text(encoding='utf-8'))
+    text = EXAMPLE_URDF.read_text(encoding='utf-8')
+    it = manage(text.replace(MORE, f'<param name="max_step">off</param>{MORE}'), compiled=text)
     goal = {'hip': 0.2, 'knee': -0.3, 'shoulder': 0.4, 'elbow': -0.2, 'wrist_pitch': 0.3}
     goal['wrist_roll'] = 0.5
     it.script('all', *(f'{name}/position' for name in goal))

@@ -202,7 +202,8 @@ CONNECT = SOURCES['connect by bodies']
     (SOURCES['connect by sites'].replace('site1="tip"', 'site1="tips"'), "closest: 'tip'"),
     (CONNECT.replace('anchor="0 0', 'anchor="0 x'), "anchor: expected numbers as '0 0 0'"),
     (CONNECT.replace('class="turned"', 'class="other"', 1), "found 'turned'"),
-    (CONNECT.replace('<equality>', '<include file="/etc/x"/><equality>'), 'relative file'),
+    *((CONNECT.replace('<equality>', f'<include file="{name}"/><equality>'), 'the same folder')
+      for name in ('/etc/passwd', '../../../../../../etc/passwd', '/dev/zero', 'absent.xml')),
     (SOURCES['robot.yaml'].replace('rod_tip', 'rot_tip'), "closest: 'rod_tip'"),
     (SOURCES['robot.yaml'].replace("'3d'", "'4d'"), "type 3d or 6d, found '4d'"),
     (SOURCES['robot.yaml'].replace("'hip'", "'hop'"), 'name_mot: expected a joint'),

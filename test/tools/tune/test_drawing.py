@@ -31,6 +31,19 @@ from transmission_bridge.tools.tune.pose import LinkPoses
 from transmission_bridge.tools.tune.robots import list_limits
 from transmission_bridge.tools.tune.scene import RobotScene
 from transmission_bridge.tools.tune.shapes import load_shapes, MeshError, Packages
+from transmission_bridge.transmissions import RobotTransmissions
+
+
+def test_limits_are_those_of_the_gate():
+    """Command interfaces narrow them, and a continuous joint has none."""
+    joints = {'a': 'revolute lower="-1" upper="1" velocity="1" effort="1"', 'b': 'continuous'}
+    most = '<command_interface name="position"><param name="max">0.5</param></command_interface>'
+    text = urdf(joints).replace('<joint name="a"/>', f'<joint name="a">{most}</joint>')
+    robot = RobotTransmissions(load_description(text))
+    expected = {'a': (-1.0, 0.5, 'rad'), 'b': (-math.inf, math.inf, 'rad')}
+    assert list_limits(robot) == expected
+    assert robot.joint_limits[:, 0].T.tolist() == [[*each[:2]] for each in expected.values()]
+
 
 # -- poses ---------------------------------------------------------------------------------------
 
@@ -236,7 +249,7 @@ def test_the_arm_stays_in_the_picture_wherever_it_moves(drawn):
     eye, centre, poses = camera.position, camera.look_at, drawn.scene.poses
     np.testing.assert_array_equal(client.camera.position, eye)
     np.testing.assert_array_equal(client.camera.look_at, centre)
-    limits, rng = list_limits(ARM), np.random.default_rng(1)
+    limits, rng = list_limits(RobotTransmissions(ARM)), np.random.default_rng(1)
     for _ in range(200):
         ends = [np.clip(limits[name][:2], -math.pi, math.pi) for name in poses.joints]
         q = [rng.uniform(*each) for each in ends]

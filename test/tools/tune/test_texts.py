@@ -11,8 +11,9 @@ import math
 from hypothesis import given, strategies as st
 
 from transmission_bridge.tools.tune import texts
-from transmission_bridge.tools.tune.model import JointShift, Number, Preview, RatioChange
+from transmission_bridge.tools.tune.model import JointShift, Number, Preview
 from transmission_bridge.tools.tune.texts import PageUnits
+from transmission_bridge.transmissions.robot import RatioChange
 from transmission_bridge.transmissions.tunable import Tunable
 
 HOSTILE = st.text(max_size=80) | st.sampled_from([

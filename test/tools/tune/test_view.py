@@ -173,7 +173,7 @@ def test_actuators_are_shown_in_the_units_of_their_drivers(open_page):
     """As watch shows them; without units in SI."""
     page = open_page(SERVOS.read_bytes())
     assert 'tick, tick/s, SI' in page.text
-    page.do('move shoulder_pan_servo', 1024.0)
+    page.do('move actuator shoulder_pan_servo', 1024.0)
     assert '1024.0' in page.text
     assert page.robot.read_state().actuators[0][0] == pytest.approx(np.pi / 2.0)
     assert 'tick/s' not in open_page().text
@@ -223,14 +223,14 @@ def test_sliders_move_a_robot_of_a_file_and_degrees_change_them(open_page):
     """Numbers that were typed and not applied are gone where the fields are made anew."""
     page = open_page()
     assert 'From a file, without a robot: the sliders move it.' in page.text
-    page.do('move shoulder_pan', 1.5)
+    page.do('move joint shoulder_pan', 1.5)
     assert page.robot.read_state().joints[0][0] == pytest.approx(1.5, abs=2e-3)
-    radians = page.widgets['move shoulder_pan'].max
+    radians = page.widgets['move joint shoulder_pan'].max
     page.do('offset [rad]', '1')
     page.do('degrees', value=True)
     assert page.widgets['offset [°]'].value == f'{math.degrees(0.25):.10g}'
-    assert page.widgets['move shoulder_pan'].max == pytest.approx(math.degrees(radians))
-    page.do('move shoulder_pan', math.degrees(radians))
+    assert page.widgets['move joint shoulder_pan'].max == pytest.approx(math.degrees(radians))
+    page.do('move joint shoulder_pan', math.degrees(radians))
     assert '166.1' in page.text  # 2.9 rad, the limit of the joint
     assert page.robot.read_state().joints[0][0] == pytest.approx(radians)
 

@@ -22,6 +22,7 @@ from transmission_bridge.bridge.options.options import (
     warn_of_lost_names as warn_of_lost_names,
 )
 from transmission_bridge.bridge.options.parameter_file import (
+    describe_damaged_files as describe_damaged_files,
     describe_leaf as describe_leaf,
     PARAMETERS as PARAMETERS,
     read_number as read_number,

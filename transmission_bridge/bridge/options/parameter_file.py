@@ -89,6 +89,18 @@ def describe_leaf(leaf: Any) -> str:
     return shown(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
 
 
+def describe_damaged_files(arguments: Sequence[str]) -> str:
+    """Return a sentence about the first parameter file that is not YAML; rcl names no line."""
+    for option, name in pairwise(arguments):
+        if option == '--params-file' and Path(name).is_file():  # a pipe can be read once
+            try:
+                with suppress(OSError):
+                    read_parameters(Path(name).read_bytes())
+            except ValueError as error:
+                return f"parameter file '{name}': {error}"
+    return ''
+
+
 def warn_of_unused_parameter_files(arguments: Sequence[str], ours: str) -> Iterator[str]:
     """
     Yield a warning for each parameter file without parameters of this node: rcl ignores it.

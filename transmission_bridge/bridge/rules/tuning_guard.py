@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
@@ -16,6 +18,7 @@ from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import Binding, MapReport, RobotTransmissions
+from transmission_bridge.transmissions.robot import list_changed_ratios, RatioChange
 from transmission_bridge.types import Array, Mask
 
 #: Largest shift of a position in one change, of joints that turn [rad] and that slide [m].
@@ -56,11 +59,11 @@ def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger:
         try:
             # Commanded joints come first; ignore the passive joints.
             count, both = len(binding.joints), (old, binding.transmission)
-            ratios = [np.asarray(each.jacobian(at))[:count] for each in both]
+            ratios = list_changed_ratios(former, binding, position)
             places = [each.actuator_to_joint('position', at)[:count] for each in both]
         except Exception as error:  # a plugin's bug rejects the change
             raise _new_error(binding, f'{type(error).__name__}: {error}') from error
-        _check_ratios(binding, *ratios)
+        _check_ratios(binding, ratios)
         _check_units(binding, before.robot, after.robot)
         moved = np.abs(places[1] - places[0])
         for commands in ledger.list_final_numbers():
@@ -123,17 +126,14 @@ def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTrans
                 raise _new_error(binding, f'{member.name} would {what} {old:.3g}')
 
 
-def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
-    noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
-    for row, column in np.ndindex(before.shape):
-        old, new = float(before[row, column]), float(after[row, column])
+def _check_ratios(binding: Binding, changes: Sequence[RatioChange]) -> None:
+    for joint, motor, old, new in changes:
         what = ''
         if old * new < 0.0:
             what = 'move in the opposite direction'
         elif _is_jump(old, new) or _is_jump(new, old):
             what = f'move by {new:.3g} for each unit of the motor instead of {old:.3g}'
-        if what and max(abs(old), abs(new)) > noise:
-            joint, motor = binding.spec.joints[row].name, binding.spec.actuators[column].name
+        if what:
             raise _new_error(binding, f'{joint} by {motor} would {what}')
 
 

@@ -24,7 +24,7 @@ from transmission_bridge.bridge.inputs import (
     Stamp,
     STAMP_TOLERANCE,
 )
-from transmission_bridge.bridge.motion import POSITION
+from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, RECORDED
 from transmission_bridge.bridge.states.pace import Pace
 from transmission_bridge.bridge.states.spells import Spells
@@ -298,7 +298,7 @@ class States:
             self._begin_spells(plan, driver, now)
         driver.stamp, driver.heard = stamp, now
         self._latest, self._is_mapped = now, False
-        if now >= self._pace.due:
+        if now >= self._pace.due and not (is_finite and VELOCITY in entries.rows):
             counted = self._values[0] if self.turns is None else self.turns.totals
             is_unknown = np.isnan(self._values[0])
             self._pace.record_positions(np.where(is_unknown, counted, self._values[0]), now)

@@ -14,7 +14,7 @@ remains, it is used. If no turn explains the readings, the period is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import math
 from typing import NamedTuple
 
@@ -23,7 +23,6 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs, WRAP_PERIOD
 from transmission_bridge.bridge.robot_plan import compute_motor_bounds
-from transmission_bridge.description import effective_limits
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -143,15 +142,17 @@ class OpenTurn:
 
     def __str__(self) -> str:
         """Return a sentence with the candidates and the remedy."""
-        settle = 'use ~/zero or actuator_absolute_positions'
+        command = ' '.join(f'{joint}=POSITION' for joint in self.joints)
+        zero = f'"transmission_bridge zero {command}" (~/zero) with POSITION where it is now'
+        settle = f'use {zero}, or actuator_absolute_positions'
         found = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
             for at in self.candidates
         ]
         words = {
             'none': f'no turn keeps {shortened(self.joints)} within limits: check '
-            'position_unit, offset, wrap_period and <limit>, or call ~/zero in a known pose',
-            'wrong': f'{self.words}: wrap_period or position_unit is wrong: fix it, or use ~/zero',
+            f'position_unit, offset, wrap_period and <limit>, or use {zero}',
+            'wrong': f'{self.words}: wrap_period or position_unit is wrong: fix it, or use {zero}',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, velocity limits and the rate of the driver',
             'unlimited': f'limits do not determine it (no limits, more than {_MOST} turns, a '
@@ -208,15 +209,14 @@ class TurnPlan:
         self.periods: Array = self.units.in_si(periods, 0)
         self.wraps: Mask = np.isfinite(self.periods)
         self.resolves = resolves
-        urdf = replace(robot.description, blocks=())
-        limits = [effective_limits(urdf, name) for name in robot.joint_names]
-        self.limits: Array = np.array([[each.lower, each.upper] for each in limits]).T
+        self.limits: Array = robot.urdf_limits[:, 0]
         # A velocity limit of zero means that it is not given.
-        self._velocity = np.array([each.velocity or math.inf for each in limits])
+        speeds = robot.urdf_limits[1, FIELDS.index('velocity')]
+        self._velocity = np.where(speeds > 0.0, speeds, np.inf)
         types = {joint.name: joint.type for joint in robot.description.joints}
         kinds = [types.get(name) for name in robot.joint_names]
         self._is_continuous: Mask = np.array([kind == 'continuous' for kind in kinds])
-        self.travels: Array = np.full(len(limits), np.inf)
+        self.travels: Array = np.full(len(speeds), np.inf)
         most = compute_motor_bounds(robot)[1, FIELDS.index('velocity')]
         self.speeds: Array = _HASTE * most / self.periods
         self.far: Array = np.full(len(self.names), np.inf)

@@ -136,7 +136,7 @@ class HandActions:
             moving = self.hand.moving[0].tracks[self.hand.moving[1]].name
             return [
                 *found,
-                (f'move {moving} towards positive of the URDF, then press d', False),
+                (f"move {moving} towards positive of the URDF, then 'towards +: end'", False),
             ]
         if outcome.refusal:
             return [*found, (f'{name}: {outcome.refusal}', False)]

@@ -126,21 +126,26 @@ def _read_files(
     notes: list[str] = []
     if options.lerobot:
         ranges = lerobot.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
-        known, found = lerobot.list_rows(robot, ranges, is_confirmed=options.stops)
+        known, found = lerobot.list_rows(
+            robot, ranges, is_confirmed=options.stops, is_free=options.reductions
+        )
         rows, notes = rows | known, notes + found
     if options.orca:
         config = str(Path(options.orca).with_name('config.yaml'))
         files = (config, options.orca)
         hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
-        known, found = orca.list_rows(robot, hands, is_confirmed=options.stops)
+        known, found = orca.list_rows(robot, hands)
         rows, notes = rows | known, notes + found
+        for each in hand.transmissions:
+            each.is_free |= each.name in known and each.binding.transmission.is_constant
     for each in hand.transmissions:
-        each.has_directions = True  # as the description has them
-        each.is_guess = not options.stops
-        if (known_rows := rows.get(each.name)) is not None:
-            each.poses = [
-                *zip(known_rows.actuators, known_rows.joints, known_rows.slack, strict=True)
-            ]
+        # Directions are as in the file or the description.
+        each.has_directions = each.is_from_file = True
+        if (given := rows.get(each.name)) is None:
+            each.problem = 'the file has no position of it'
+        else:
+            each.is_guess = len(given.actuators) == 1
+            each.poses = [*zip(given.actuators, given.joints, given.slack, strict=True)]
     return notes
 
 

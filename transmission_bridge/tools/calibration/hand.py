@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.states import unwrap_positions
-from transmission_bridge.description import effective_limits, EffectiveLimits, RobotDescription
+from transmission_bridge.description import EffectiveLimits
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
     compute_signs,
@@ -62,9 +62,6 @@ _WIDER = 0.15
 
 #: Share of the best determined combination of numbers below which one is not determined by hand.
 _LEAST_RANK = 0.02
-
-#: Least error of a number of which the effects are compared.
-_LEAST_REACH = 1e-6
 
 #: Least motion towards positive, as a share of the way between the limits.
 _LEAST = 0.04
@@ -236,21 +233,25 @@ class HandTransmission:
     A transmission that is moved by hand.
 
     :param binding: The transmission.
-    :param robot: Its description.
+    :param robot: Its robot.
     :param is_free: Whether reductions are unknown.
     :param periods: Periods of its encoders [rad or m at the motor], NaN: they do not wrap.
     """
 
     def __init__(
-        self, binding: Binding, robot: RobotDescription, *, is_free: bool, periods: Array
+        self, binding: Binding, robot: RobotTransmissions, *, is_free: bool, periods: Array
     ) -> None:
         self.periods = periods
-        types = {joint.name: joint.type for joint in robot.joints}
+        types = {joint.name: joint.type for joint in robot.description.joints}
         self.binding, self.name, self.is_free = binding, binding.spec.name, is_free
-        self.maps = NumberMap(binding, robot)
+        self.maps = NumberMap(binding, robot.description)
         self.tracks = [
-            JointTrack(m.name, effective_limits(robot, m.name), types.get(m.name) != 'prismatic')
-            for m in binding.spec.joints
+            JointTrack(
+                member.name,
+                EffectiveLimits(*robot.joint_limits[:, 0, place].tolist()),
+                types.get(member.name) != 'prismatic',
+            )
+            for member, place in zip(binding.spec.joints, binding.joints, strict=True)
         ]
         self.middle = np.array([track.middle for track in self.tracks])
         self.signs: dict[ParameterPath, float] = {}
@@ -258,6 +259,7 @@ class HandTransmission:
         self.problem = ''
         self.is_guess = False
         self.has_directions = False
+        self.is_from_file = False
         self.moves: dict[int, Move] = {}
         self.poses: list[Row] = []
         self.now = np.full(len(binding.actuators), np.nan)
@@ -369,7 +371,8 @@ def judge_transmission(
         start = guess_zeros(maps, maps.zeros, known, hand.middle)
         free = [zero.path for zero in hand.zeros]
         free += list_reductions(hand.binding) if hand.is_free else ()
-        fit = fit_numbers(maps, known, free, start, least=_LEAST_RANK)
+        span = min(track.span for track in hand.tracks)
+        fit = fit_numbers(maps, known, free, start, _LEAST_RANK, span)
         if fit.missing:
             raise _Refusal(_name_missing(hand, fit))
         moved = _move_numbers(maps, known, fit)
@@ -465,12 +468,13 @@ def _remove_turns(hand: HandTransmission, fit: Fit) -> dict[ParameterPath, float
 def _name_missing(hand: HandTransmission, fit: Fit) -> str:
     names = ', '.join('.'.join(path) for path in fit.missing)
     joints = ' and '.join(track.name for track in hand.tracks)
-    return f'these positions do not determine {names}: add another pose or stop of {joints}'
+    more = 'use --stops' if hand.is_from_file else f'add another pose or stop of {joints}'
+    return f'these positions do not determine {names}: {more}'
 
 
 def _move_numbers(maps: NumberMap, known: Known, fit: Fit) -> Array:
     """
-    Return how far errors of the numbers move each joint [rad or m].
+    Return how far errors of the known positions move each joint [rad or m].
 
     :returns: At the known positions and at the mean of their actuators, shape
         ``(rows + 1, n_joints)``.
@@ -478,8 +482,7 @@ def _move_numbers(maps: NumberMap, known: Known, fit: Fit) -> Array:
     places = np.vstack([known.actuators, known.actuators.mean(axis=0)])
     mapped: Array = maps.map_positions(fit.values, places)
     away = np.zeros_like(mapped)
-    for path, reach in fit.reach.items():
-        values = {**fit.values, path: fit.values[path] + max(reach, _LEAST_REACH)}
+    for values in fit.errors:
         # Without those that leave the domain.
         away += np.nan_to_num(np.abs(maps.map_positions(values, places) - mapped))
     return away
@@ -507,7 +510,8 @@ def _check_contradictions(hand: HandTransmission, fit: Fit, factors: Array) -> N
                 f'the stops of {track.name} are {away} {which} than its limits: move it to both '
                 'ends again; otherwise its limits are not the stops, or its reduction is wrong'
             )
-        raise _Refusal(f'the known positions of {track.name} differ by {away}: repeat them')
+        advice = 'its limits are not its stops' if hand.is_from_file else 'repeat them'
+        raise _Refusal(f'the known positions of {track.name} differ by {away}: {advice}')
 
 
 def format_way(way: float, track: JointTrack) -> str:
@@ -556,7 +560,7 @@ class HandCalibration:
         self.transmissions = [
             HandTransmission(
                 binding,
-                robot.description,
+                robot,
                 is_free=is_free,
                 periods=self._periods[list(binding.actuators)],
             )
@@ -594,8 +598,10 @@ class HandCalibration:
                         self._begun = None
                     self.trouble = (
                         f'{each.name} moved too fast for its readings, or they stopped: start it '
-                        'again. An encoder of one turn needs its wrap_period (--params-file)'
+                        'again'
                     )
+                    if np.isnan(self._periods[own]).all():
+                        self.trouble += '. An encoder of one turn needs its wrap_period'
 
     # -- what the user does --------------------------------------------------------------------
 

@@ -11,14 +11,16 @@ position of the actuator is ``p`` times the scale of its unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 import json
 import math
 import re
 from typing import Literal
 
-from transmission_bridge.description import effective_limits
+import numpy as np
+
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.servo_files import (
     compute_ends,
@@ -122,6 +124,7 @@ def list_rows(
     ranges: Mapping[str, ServoRange],
     *,
     is_confirmed: bool,
+    is_free: bool = False,
     resolution: int = RESOLUTION,
 ) -> tuple[dict[str, Known], list[str]]:
     """
@@ -138,20 +141,35 @@ def list_rows(
 
     :param ranges: Motors by the name of an actuator or joint.
     :param is_confirmed: Whether each joint was swept from stop to stop, and its limits are there.
+    :param is_free: Whether the reductions are unknown.
     :raises UsageError: If two motors are one actuator.
     """
 
     def find_stops(name: str, binding: Binding) -> Stops:
         found = ranges[name]
-        limits = effective_limits(robot.description, binding.spec.joints[0].name)
+        limits = robot.joint_limits[:, 0, binding.joints[0]].tolist()
         scale, count = _read_scale(binding, resolution)
         if (swept := judge_sweep(found, count)) != 'swept':
             raise UsageError(_REASONS[swept])
-        low, high = compute_ends(binding, limits.lower, limits.upper)
+        low, high = compute_ends(binding, *limits)
         ends = (found.range_min * scale, found.range_max * scale)
-        return ends if low < high else ends[::-1], (limits.lower, limits.upper)
+        return ends if low < high else ends[::-1], (limits[0], limits[1])
 
-    return list_known(robot, ranges, find_stops, is_confirmed=is_confirmed)
+    rows, notes = list_known(
+        robot, ranges, find_stops, is_confirmed=is_confirmed, is_free=is_free and is_confirmed
+    )
+    if rows:
+        notes.append(
+            'the file has no signs of reductions: they stay as they are, unchecked. To check one, '
+            'move the joint towards positive by hand: its position in "transmission_bridge watch" '
+            'has to rise'
+        )
+    if negated := [name for name, each in ranges.items() if each.drive_mode]:
+        notes.append(
+            f"drive_mode of {', '.join(negated)} is not used: it negates LeRobot's percent, not "
+            'the readings of the servo'
+        )
+    return rows, notes
 
 
 def _read_scale(binding: Binding, resolution: int) -> tuple[float, int]:
@@ -167,6 +185,7 @@ def write_lerobot(
     robot: RobotTransmissions,
     resolution: int = RESOLUTION,
     previous: Mapping[str, ServoRange] | None = None,
+    only: Collection[str] = (),
 ) -> bytes:
     """
     Return a calibration file with the ranges of the description.
@@ -180,10 +199,18 @@ def write_lerobot(
         Without one each transmission has a motor with the joint's name and the number in
         ``<param name="id">`` of its actuator or joint, and the other two are 0: the offsets of the
         description then have to belong to servos without a homing offset.
+    :param only: The transmissions to write, all by default; other motors of a previous file stay.
     :raises UsageError: If a motor has no transmission, no ``id`` or the one of another motor, or
         its range does not fit into one turn.
     """
-    named = (each.spec.joints[0].name for each in robot.bindings if not each.is_identity)
+    for name in only:
+        if name not in robot.transmissions:
+            raise UnknownNameError('transmission', name, tuple(robot.transmissions))
+    named = (
+        each.spec.joints[0].name
+        for each in robot.bindings
+        if not each.is_identity and each.spec.name in (only or robot.transmissions)
+    )
     matched, notes = match_names(robot, tuple(previous or named))
     if notes or not matched:
         raise UsageError(notes[0] if notes else 'expected transmissions, found none')
@@ -192,18 +219,20 @@ def write_lerobot(
         kept = previous[name] if previous else ServoRange(_read_id(robot, binding), 0, 0, 0, 0)
         if kept.id in (each['id'] for each in document.values()):
             raise refuse(f"motor '{name}'", 'an id of its own', kept.id)
-        low, high = _find_range(robot, binding, resolution)
-        document[name] = asdict(replace(kept, range_min=low, range_max=high))
+        if not only or binding.spec.name in only:
+            low, high = _find_range(robot, binding, resolution)
+            kept = replace(kept, range_min=low, range_max=high)
+        document[name] = asdict(kept)
     return (json.dumps(document, indent=4) + '\n').encode()
 
 
 def _find_range(robot: RobotTransmissions, binding: Binding, resolution: int) -> tuple[int, int]:
     joint = binding.spec.joints[0].name
-    limits = effective_limits(robot.description, joint)
+    limits = robot.joint_limits[:, 0, binding.joints[0]]
     scale, count = _read_scale(binding, resolution)
-    if math.isinf(limits.lower) and math.isinf(limits.upper):
+    if np.isinf(limits).all():
         return 0, count - 1
-    ends = compute_ends(binding, limits.lower, limits.upper)
+    ends = compute_ends(binding, *limits.tolist())
     low, high = sorted(round(each / scale) for each in ends)
     if low < 0 or high >= count or low >= high:
         raise UsageError(

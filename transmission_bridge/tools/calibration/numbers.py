@@ -40,6 +40,9 @@ _OUTSIDE = 10.0
 #: Step of a number for slopes, as a share of its size.
 _STEP = 1e-5
 
+#: Least error of a known position of which the effects are compared [rad or m].
+_LEAST_ERROR = 1e-6
+
 #: Share of a number in a combination that is not determined, from which neither is the number.
 _PART = 0.1
 
@@ -76,14 +79,14 @@ class Fit:
     :param values: The free numbers by path; those that are not determined keep their values.
     :param missing: The free numbers that the positions do not determine.
     :param residuals: Known minus mapped positions, shape ``(rows, n_joints)``, NaN if unknown.
-    :param reach: Largest error of each number if each position is wrong by its slack and by its
-        residual.
+    :param errors: Changes of the numbers if one of the known positions is wrong by its slack and
+        its residual, at least by :data:`_LEAST_ERROR`.
     """
 
     values: Mapping[ParameterPath, float]
     missing: tuple[ParameterPath, ...]
     residuals: Array
-    reach: Mapping[ParameterPath, float]
+    errors: tuple[Mapping[ParameterPath, float], ...]
 
     @property
     def contradiction(self) -> float:
@@ -218,14 +221,19 @@ def fit_numbers(
     free: Sequence[ParameterPath],
     start: Mapping[ParameterPath, float] | None = None,
     least: float = 1e-6,
+    span: float = 1.0,
 ) -> Fit:
     """
     Return the free numbers that fit known positions best.
+
+    The inverse of a reduction is fitted, because a constant map is linear in it, and whether it is
+    determined is judged by motion from the mean: the distance to the motor's zero does not count.
 
     :param free: Paths of the numbers; the others keep their values.
     :param start: First values instead of the present ones.
     :param least: Share of the largest singular value below which a combination of numbers is not
         determined.
+    :param span: Motion of a joint that determines a reduction well [rad or m].
     """
     least_squares = optional('scipy.optimize', 'calibrate').least_squares
     is_known = np.isfinite(known.joints)
@@ -236,32 +244,42 @@ def fit_numbers(
         for path, x in zip(free, first, strict=True)
     ])  # fmt: skip
 
+    is_inverse = np.array([path[-1] == 'mechanical_reduction' for path in free], dtype=bool)
+
     def name_values(x: Array) -> dict[ParameterPath, float]:
-        return dict(zip(free, (x * sizes).tolist(), strict=True))
+        with np.errstate(all='ignore'):
+            values = np.where(is_inverse, first / x, x * sizes)
+        return dict(zip(free, values.tolist(), strict=True))
 
     def compare(x: Array) -> Array:
         found = known.joints - maps.map_positions(name_values(x), known.actuators, guess)
         return np.where(np.isfinite(found), found, _OUTSIDE)[is_known]
 
     # A solved position is exact to 1e-10 only, so small steps have no slope.
+    begin = np.where(is_inverse, 1.0, first / sizes)
     solved = least_squares(
-        compare, first / sizes, diff_step=_STEP, ftol=1e-12, xtol=1e-10, gtol=1e-12, max_nfev=50
+        compare, begin, diff_step=_STEP, ftol=1e-12, xtol=1e-10, gtol=1e-12, max_nfev=50
     )
-    _, singular, rows = np.linalg.svd(solved.jac, full_matrices=True)
+    centred = np.array(solved.jac)
+    others = centred[:, ~is_inverse]
+    centred[:, is_inverse] -= others @ np.linalg.pinv(others) @ centred[:, is_inverse]
+    centred[:, is_inverse] *= solved.x[is_inverse] / span
+    _, singular, rows = np.linalg.svd(centred, full_matrices=True)
     singular = np.pad(singular, (0, len(free) - len(singular)))
     is_lost = singular <= least * singular.max(initial=1e-300)
     lost = np.abs(rows[is_lost]).max(axis=0, initial=0.0) > _PART
     missing = tuple(path for path, each in zip(free, lost, strict=True) if each)
-    values = name_values(np.where(lost, first / sizes, solved.x))
-    inverse = np.linalg.pinv(solved.jac, rcond=least) * sizes[:, np.newaxis]
-    reach = np.abs(inverse) @ (known.slack[is_known] + np.abs(solved.fun))
+    best = np.where(lost, begin, solved.x)
+    values = name_values(best)
+    errors = np.maximum(known.slack[is_known] + np.abs(solved.fun), _LEAST_ERROR)
+    changes = np.linalg.pinv(solved.jac) * errors
     return Fit(
         values,
         missing,
         np.where(
             is_known, known.joints - maps.map_positions(values, known.actuators, guess), np.nan
         ),
-        dict(zip(free, reach.tolist(), strict=True)),
+        tuple(name_values(best + each) for each in changes.T),
     )
 
 

@@ -25,6 +25,7 @@ from transmission_bridge.tools.calibration.servo_files import (
     list_known,
     match_names,
     refuse,
+    STOP_SLACK,
     Stops,
 )
 from transmission_bridge.tools.cli import optional, UsageError
@@ -119,14 +120,15 @@ def _read_number(place: str, value: object) -> float:
 
 
 def list_rows(
-    robot: RobotTransmissions, ranges: Mapping[str, OrcaRange], *, is_confirmed: bool
+    robot: RobotTransmissions, ranges: Mapping[str, OrcaRange]
 ) -> tuple[dict[str, Known], list[str]]:
     """
-    Return known positions by transmission, and sentences about what is not known or a guess.
+    Return known positions by transmission, and sentences about what is not known.
+
+    There are two for each joint, the ends of ``joint_roms`` by the hand's own map, which determine
+    its reduction, also the sign, and its offset.
 
     :param ranges: Joints by the name of an actuator or joint.
-    :param is_confirmed: Whether the stops of the joints are at ``joint_roms``: two rows. Otherwise
-        one, the middle.
     :raises UsageError: If two joints are one actuator.
     """
 
@@ -134,10 +136,18 @@ def list_rows(
         found = ranges[name]
         if found.limits is None:
             raise UsageError(f'its motor {found.motor} has no limits yet')
-        ends = found.limits[::-1] if found.is_inverted else found.limits
+        low, high = found.limits
+        if found.ratio:
+            extent = (found.rom[1] - found.rom[0]) * found.ratio
+            if abs(extent - (high - low)) > STOP_SLACK * (high - low):
+                raise UsageError(
+                    f'its motor {found.motor} moves by {high - low:.4g} rad between its '
+                    f'{_LIMITS}, and by {extent:.4g} rad for its joint_roms by its {_RATIOS}'
+                )
+        ends = (high, low) if found.is_inverted else (low, high)
         return ends, (math.radians(found.rom[0]), math.radians(found.rom[1]))
 
-    return list_known(robot, ranges, find_stops, is_confirmed=is_confirmed)
+    return list_known(robot, ranges, find_stops, is_confirmed=True, is_free=True)
 
 
 def write_orca(

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+import math
 import reprlib
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from transmission_bridge.errors import closest
+from transmission_bridge.tools.calibration.hand import SLIDING_TOLERANCE, TOLERANCE
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.units import joint_unit
@@ -85,15 +87,17 @@ def list_known(
     find_stops: Callable[[str, Binding], Stops],
     *,
     is_confirmed: bool,
+    is_free: bool = False,
 ) -> tuple[dict[str, Known], list[str]]:
     """
     Return known positions by transmission, and sentences about what is not known or a guess.
 
     :param names: The names in a file.
     :param find_stops: Returns the stops of a name, or raises UsageError with the reason.
-    :param is_confirmed: Whether the joints were at these stops: two rows. Otherwise one, a guess:
-        the middle of the actuator's positions is the middle of the joint's, wrong by half the
-        difference of the two ranges.
+    :param is_confirmed: Whether the joints were at these stops: two rows. Otherwise, and if the
+        ranges differ by more than 1 degree or 1 %, one, a guess: the middle of the actuator's
+        positions is the middle of the joint's, wrong by half the difference of the two ranges.
+    :param is_free: Whether the reductions are unknown, and the ranges may differ.
     :raises UsageError: If two names mean one transmission.
     """
     matched, notes = match_names(robot, names)
@@ -101,24 +105,30 @@ def list_known(
     for name, binding in matched.items():
         try:
             actuators, joints = find_stops(name, binding)
-            slack = STOP_SLACK * (joints[1] - joints[0])
-            if not is_confirmed:
+            extent = joints[1] - joints[0]
+            slack, away, found = STOP_SLACK * extent, 0.0, ''
+            unit = joint_unit(robot.description, binding.spec.joints[0].name)
+            if not is_free:
                 low, high = compute_ends(binding, *joints)
-                if not binding.transmission.is_constant:
-                    raise UsageError('expected known stops, because its ratio varies')
                 share = abs((actuators[1] - actuators[0]) / (high - low))
-                slack = max(slack, abs(share - 1.0) / 2.0 * (joints[1] - joints[0]))
-                middle = (joints[0] + joints[1]) / 2.0
-                unit = joint_unit(robot.description, binding.spec.joints[0].name)
+                away, size = abs(share - 1.0) * extent, 1e3 if unit == 'm' else math.degrees(1.0)
+                found = f'is {share * extent * size:.1f} and its limits {extent * size:.1f} '
+                found += 'mm' if unit == 'm' else 'degrees'
+            is_known = away <= (SLIDING_TOLERANCE * extent if unit == 'm' else TOLERANCE)
+            is_known &= is_confirmed
+            if not is_known:
+                if not binding.transmission.is_constant:
+                    raise UsageError(f'it {found}, and its ratio varies')
+                slack = max(slack, away / 2.0)
                 notes.append(
-                    f"'{name}' is a guess: the middle of its range ({share:.0%} of its limits) is "
-                    f'taken as the middle of its limits, {middle:.4g} +- {slack:.2g} {unit}'
+                    f"'{name}' is a guess: its range in the file {found}; the middles of both are "
+                    f'taken as equal, +- {slack:.2g} {unit}'
                 )
         except UsageError as error:
             notes.append(f"'{name}' is not known from its range: {error}")
             continue
         table = np.array([actuators, joints]).T[:, :, np.newaxis]
-        table = table if is_confirmed else table.mean(axis=0, keepdims=True)
+        table = table if is_known else table.mean(axis=0, keepdims=True)
         rows[binding.spec.name] = Known(table[:, 0], table[:, 1], np.full_like(table[:, 1], slack))
     return rows, notes
 

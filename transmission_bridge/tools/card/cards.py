@@ -69,6 +69,7 @@ class Card:
     :param gains: ``kp`` and ``kd`` at the motors, shape ``(k, m, m)``: as given, or ``Jᵀ K J``.
     :param rest: Positions of the joints with the motors at zero, shape ``(n,)``, if the ratio is
         constant.
+    :param ungiven: Joints without wanted gains, if others of the transmission have some.
     :param cranks: Joints of the model that the motors turn, if it has them.
     :param remark: Why inertia and friction stay at the motors; empty if they are at the joints.
     """
@@ -85,6 +86,7 @@ class Card:
     forms: Mapping[str, Array]
     gains: Mapping[str, Array]
     rest: Array | None
+    ungiven: tuple[str, ...]
     cranks: tuple[Crank, ...]
     remark: str
 
@@ -93,6 +95,20 @@ class Card:
         """Share of each matrix beside its diagonal, shape ``(k,)``; one number each loses it."""
         forms = {**self.forms, **{f'actuator_{name}': form for name, form in self.gains.items()}}
         return {name: compute_lost_share(form) for name, form in forms.items()}
+
+    @property
+    def curve(self) -> list[list[float]] | None:
+        """The motor's speeds and efforts at a joint that it moves alone, at the reference."""
+        if self.ratios.jacobian.shape[1:] != (1, 1) or not self.motors[0].torque_speed_curve:
+            return None
+        ratio = abs(float(self.ratios.inverse[self.reference, 0, 0]))
+        pairs = self.motors[0].torque_speed_curve
+        return [[speed / ratio, effort * ratio] for speed, effort in pairs]
+
+    @property
+    def has_gains_of_joints(self) -> bool:
+        """Whether a gain for each motor loses a part of the wanted gains of the joints."""
+        return any(np.any(self.lost[f'actuator_{name}'] > _LEAST_SHARE) for name in GAINS)
 
     @property
     def per_joint(self) -> dict[str, Array]:
@@ -106,6 +122,11 @@ def list_losses(card: Card) -> Iterator[str]:
     """Yield sentences about what one number for each joint and motor does not have."""
     if card.remark:
         yield card.remark
+    if card.ungiven:
+        yield f'{" and ".join(card.ungiven)} has no wanted gains: they are 0'
+    is_coupled = (np.count_nonzero(card.ratios.jacobian[card.reference], axis=0) > 1).any()
+    if is_coupled and np.isfinite(card.effort).all():
+        yield 'the effort limits of its joints are for one joint at a time, not simultaneous'
     shares = {name: float(share.max()) for name, share in card.lost.items()}
     if lost := {name: share for name, share in shares.items() if share > _LEAST_SHARE}:
         names = ', '.join(f'{share:.1%} of {name}' for name, share in lost.items())
@@ -141,7 +162,8 @@ def make_card(
         name: at_joints.map_to_joints(_make_diagonal(own, number))
         for name, number in (('armature', 'rotor_inertia'), ('damping', 'viscous_friction'))
     }
-    gains = {}
+    gains: dict[str, Array] = {}
+    named = [name for name, _ in joints if wanted.get(name)]
     for name in GAINS:
         given = [wanted.get(joint, {}).get(name, np.nan) for joint, _ in joints]
         at_motors = np.broadcast_to(_make_diagonal(own, name), (len(position), m, m))
@@ -171,6 +193,7 @@ def make_card(
         rest=transmission.actuator_to_joint('position', np.zeros(m))
         if transmission.is_constant
         else None,
+        ungiven=tuple(name for name, _ in joints if named and name not in named),
         cranks=tuple(
             Crank(motor, joint, ratio)
             for motor, joint, ratio in zip(

@@ -27,7 +27,8 @@ def write_mjcf(robot: RobotDescription, cards: Sequence[Card]) -> Iterator[str]:
     The length of an actuator's transmission is the position of its motor without the offset, so
     gains and limits are those of the motor. Motors that are coupled at constant ratios are fixed
     tendons, whose ``armature``, ``damping`` and ``frictionloss`` lose nothing. If coupled ratios
-    vary, actuators are at the joints, with the numbers of the reference.
+    vary, actuators are at the joints, with the numbers of the reference. Wanted gains of joints
+    that gains of motors do not have are also at the joints.
 
     Source: MuJoCo's XML reference. Old releases of MuJoCo 3 have no ``armature`` of tendons.
     """
@@ -38,8 +39,9 @@ def write_mjcf(robot: RobotDescription, cards: Sequence[Card]) -> Iterator[str]:
         sections['actuator'] += _list_comments(card)
         for section, line in _list_elements(card):
             sections[section].append(line)
+    driven = {each.name for spec in robot.transmissions for each in spec.joints}
     for joint in robot.joints:
-        if joint.mimic is not None:
+        if joint.mimic is not None and joint.name not in driven:
             ends = (joint.name, joint.mimic.joint, joint.mimic.offset, joint.mimic.multiplier)
             sections['equality'].append(_make_equality(*ends))
     yield f'<mujoco model={quoteattr(robot.name)}>'
@@ -52,6 +54,10 @@ def write_mjcf(robot: RobotDescription, cards: Sequence[Card]) -> Iterator[str]:
 def _list_comments(card: Card) -> Iterator[str]:
     """Yield comments about what the elements of a card do not have."""
     texts = list(list_losses(card)) if card.rest is None and not card.cranks else []
+    if card.rest is not None and card.has_gains_of_joints:
+        efforts = [f'{each.name} {each.effort:.6g}' for each in card.motors]
+        texts = [f'gains are at the joints; effort limits of the motors: {", ".join(efforts)}']
+        texts += [f'{name} has no wanted gains' for name in card.ungiven]
     if card.remark:
         texts = [card.remark]
     if card.cranks:
@@ -92,7 +98,14 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
             )
             numbers = _list_passive(motor, 1.0)
             yield 'tendon', f'<fixed{_join(name=motor.name, **numbers)}>{terms}</fixed>'
-            yield 'actuator', _make_actuator(motor, tendon=motor.name)
+            if not card.has_gains_of_joints:
+                yield 'actuator', _make_actuator(motor, tendon=motor.name)
+        for place, (name, _) in enumerate(card.joints if card.has_gains_of_joints else ()):
+            kp, kd, effort = (
+                float(card.per_joint[key][card.reference, place]) for key in ('kp', 'kd', 'effort')
+            )
+            joint = Motor(name, effort=effort, kp=kp, kd=kd)
+            yield 'actuator', _make_actuator(joint, joint=name)
     elif n == m:
         for place, (name, _) in enumerate(card.joints):
             numbers = {key: float(x[card.reference, place]) for key, x in card.per_joint.items()}
@@ -131,9 +144,9 @@ def _list_passive(motor: Motor, ratio: float) -> dict[str, float]:
 
 def _make_actuator(motor: Motor, **place: str | float) -> str:
     """Return an actuator: of the position if it has ``kp``, of the velocity with ``kd`` alone."""
-    has_kp, has_kd = math.isfinite(motor.kp), math.isfinite(motor.kd)
+    has_kp, has_kd = (math.isfinite(x) and x != 0.0 for x in (motor.kp, motor.kd))
     tag = 'position' if has_kp else 'velocity' if has_kd else 'motor'
-    gains = _join(kp=motor.kp, kv=motor.kd)
+    gains = _join(**{'kp': motor.kp} if has_kp else {}, **{'kv': motor.kd} if has_kd else {})
     effort = ''
     if math.isfinite(motor.effort):
         effort = f' forcerange="{-motor.effort:.9g} {motor.effort:.9g}"'
@@ -159,25 +172,33 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
     Yield Python with the configuration of actuators by transmission.
 
     A joint with a motor of its own whose ratio varies becomes ``RemotizedPDActuatorCfg`` with a
-    table of angle, ratio (motor per joint) and largest effort. All others become
+    table of angle, ratio (motor per joint) and largest effort, and one with a
+    ``torque_speed_curve`` ``DCMotorCfg``. All others become
     ``ImplicitActuatorCfg`` with the numbers of the reference.
 
     Source: ``isaaclab.actuators.actuator_cfg``, version 2.
     """
-    yield 'from isaaclab.actuators import ImplicitActuatorCfg, RemotizedPDActuatorCfg'
+    yield 'from isaaclab.actuators import DCMotorCfg, ImplicitActuatorCfg, RemotizedPDActuatorCfg'
     yield ''
     yield 'ACTUATORS = {'
     for card in cards:
+        curve = None if len(card.position) > 1 else card.curve
         is_alone = card.ratios.jacobian.shape[1:] == (1, 1)
         is_table = is_alone and len(card.position) > 1 and bool(np.isfinite(card.effort).all())
         kind = 'RemotizedPDActuatorCfg' if is_table else 'ImplicitActuatorCfg'
+        kind = 'DCMotorCfg' if curve else kind
         yield f'    {card.name!r}: {kind}('
         yield f'        joint_names_expr={[re.escape(name) for name, _ in card.joints]!r},'
         for option, number in _OPTIONS.items():
             values = _select_numbers(card, number)
             # Without a limit of its own: the table limits the effort.
             if (values or option in _ISAAC_GAINS) and not (is_table and number == 'effort'):
-                yield f'        {option}={values or None!r},'
+                name = option.removesuffix('_sim') if curve else option
+                yield f'        {name}={values or None!r},'
+        if curve:
+            # The line through the two fastest points, which the class continues to zero speed.
+            (slow, high), (fast, low) = ([0.0, curve[0][1]], *curve)[-2:]
+            yield f'        saturation_effort={high + slow * (high - low) / (fast - slow):.9g},'
         for number in ('friction', 'damping'):
             if values := _select_numbers(card, number):
                 yield f'        # {number} of the motors at the joints: {values!r}'

@@ -46,7 +46,7 @@ def describe_card(card: Card) -> dict[str, Any]:
     """
     at = card.reference
     joints, actuators = [], []
-    inverse = card.ratios.inverse
+    inverse = card.ratios.per_joint
     for place, (name, unit) in enumerate(card.joints):
         numbers = {key: _find_range(each[:, place]) for key, each in card.per_joint.items()}
         position = float(card.position[at, place])
@@ -71,7 +71,7 @@ def describe_card(card: Card) -> dict[str, Any]:
             **{f'actuator_{key}': _make_list(each[at]) for key, each in card.gains.items()},
         },
         'lost': {key: _find_range(each) for key, each in card.lost.items()},
-        'torque_speed_curve': _map_curve(card),
+        'torque_speed_curve': card.curve,
         'cranks': [
             {
                 'actuator': each.motor.name,
@@ -86,14 +86,6 @@ def describe_card(card: Card) -> dict[str, Any]:
 
 def _make_list(matrix: Array) -> Any:
     return matrix.tolist() if np.isfinite(matrix).all() else None
-
-
-def _map_curve(card: Card) -> list[list[float]] | None:
-    """Return the motor's curve at a joint that it moves alone, at the reference."""
-    if card.ratios.jacobian.shape[1:] != (1, 1) or not card.motors[0].torque_speed_curve:
-        return None
-    ratio = abs(float(card.ratios.inverse[card.reference, 0, 0]))
-    return [[speed / ratio, effort * ratio] for speed, effort in card.motors[0].torque_speed_curve]
 
 
 def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[str]:
@@ -152,7 +144,7 @@ def write_csv(cards: Sequence[Card]) -> Iterator[str]:
     names = ('velocity', 'effort', 'friction', 'armature', 'damping', 'kp', 'kd')
     lines = [[*header, *names]]
     for card in cards:
-        inverse, numbers = card.ratios.inverse, card.per_joint
+        inverse, numbers = card.ratios.per_joint, card.per_joint
         for sample, j, i in np.ndindex(len(card.position), len(card.joints), len(card.motors)):
             values = [card.position[sample, j], inverse[sample, i, j]]
             values += [numbers[name][sample, j] for name in names]

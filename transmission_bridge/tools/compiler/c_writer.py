@@ -29,16 +29,9 @@ _SECTIONS = ('PLUGIN', 'COMPONENT', 'DEPENDS', 'PLUGIN_SECTION', 'COMPONENT_SECT
 
 #: Files for ros2_control, by the value that they need.
 _MORE_FILES = {
-    'CLASSES': (
-        ('plugin.cpp', 'src/{name}_transmission.cpp'),
-        ('plugins.xml', '{name}_plugins.xml'),
-    ),
-    'FACTS': (
-        ('component.cpp', 'src/{name}_component.cpp'),
-        ('hardware.xml', '{name}_hardware.xml'),
-    ),
+    'CLASSES': (('plugins.xml', '{name}_plugins.xml'),),
+    'FACTS': (('robot.hpp', 'src/{name}_robot.hpp'), ('hardware.xml', '{name}_hardware.xml')),
 }
-
 
 #: CasADi's work arrays keep pointers to local variables, which are read only within a call, and
 #: its functions return at once if a called one fails: both are false alarms of GCC.
@@ -88,6 +81,11 @@ def write_folder(
         path = folder / target.format(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(fill_template(template, name, values), encoding='utf-8')
+    if 'FACTS' in more:
+        (folder / 'src' / 'mapped').mkdir()
+        for source in (files(__package__) / 'mapped').iterdir():
+            if source.name.endswith(('.cpp', '.hpp')):
+                (folder / 'src' / 'mapped' / source.name).write_bytes(source.read_bytes())
     functions = _HEAD + compiled.functions
     (folder / 'src' / f'{name}_map.c').write_text(functions, encoding='utf-8')
 

@@ -21,7 +21,7 @@ from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.robot import Robot
 
-#: One word could be a header, a library or a target of CMake: string, m, test.
+#: Two words or more.
 _NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
 #: Packages of ROS that the files for ros2_control need.
 _DEPENDS = (
@@ -30,7 +30,6 @@ _DEPENDS = (
     'pluginlib',
     'rclcpp',
     'tinyxml2_vendor',
-    'transmission_interface',
 )
 _TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
@@ -67,8 +66,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.ros2_control:
         data = read_robot_file(options.file)
         more |= list_component_values(compiled, whole, data, given)
-        more |= list_plugin_values(compiled) if list_loadable(robot) else {}
-        more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in _DEPENDS)
+        depends = list(_DEPENDS)
+        if list_loadable(robot):
+            more |= list_plugin_values(compiled)
+            depends.append('transmission_interface')
+        more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in depends)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
         write_folder(compiled, Path(made), whole.description.name, units, more)
@@ -176,10 +178,12 @@ def _check_blocks(whole: RobotTransmissions, robot: Robot) -> None:
 def _find_name(given: str | None, robot_name: str) -> str:
     """Return the name of the functions in C, which is also a package name of ROS."""
     words = re.findall('[a-z0-9]+', robot_name.lower())
-    name = given or '_'.join([*words, 'map'])
+    name = given or '_'.join(words)
+    # One word could be a header, a library or a target of CMake: string, m, test.
+    name += '_map' if not given or '_' not in name else ''
     if not _NAME.fullmatch(name) or name in _TARGETS_OF_CMAKE:
         raise UsageError(
-            "--name: expected a package name of two words or more such as 'arm_map' (a letter, "
+            "--name: expected a package name such as 'arm_map' (a letter, "
             f"then lower-case letters, digits and single '_'), found '{printable(name)}'"
         )
     return name

@@ -22,7 +22,7 @@ from transmission_bridge.description.document import (
 )
 from transmission_bridge.tools.compiler.c_writer import fill_template, literal, quote
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
-from transmission_bridge.tools.compiler.plugin_writer import braces
+from transmission_bridge.tools.compiler.plugin_writer import braces, list_loadable_rows
 from transmission_bridge.tools.export import write_number
 from transmission_bridge.transmissions import ACTUATOR_LIMITS, Binding, RobotTransmissions, Tunable
 from transmission_bridge.transmissions.linkage import linkage_joints
@@ -30,16 +30,8 @@ from transmission_bridge.transmissions.robot import ActuatorUnits
 
 #: The geometry of a joint in a loop; of others the type alone counts.
 _GEOMETRY = (
-    '/parent/link',
-    '/child/link',
-    '/origin/xyz',
-    '/origin/rpy',
-    '/axis/xyz',
-    '/mimic/joint',
-    '/mimic/multiplier',
-    '/mimic/offset',
-    '/limit/lower',
-    '/limit/upper',
+    *('/parent/link', '/child/link', '/origin/xyz', '/origin/rpy', '/axis/xyz'),
+    *('/mimic/joint', '/mimic/multiplier', '/mimic/offset', '/limit/lower', '/limit/upper'),
 )
 
 #: Numbers that no description has mark the places of live ones while the facts are collected.
@@ -88,11 +80,12 @@ def list_component_values(
     return {
         'COMPONENT': fill_template('component.cmake', compiled.name, {'ROBOT': ''}),
         'COMPONENT_SECTION': fill_template('component.md', compiled.name, {'ROBOT': ''}),
-        'COMPONENT_TRANSMISSIONS': _lines(map(_describe, robot.bindings)),
+        'MEMBERS': _lines(map(_describe, robot.bindings)),
         'SCALES': _lines(braces(literal(unit.scale) for unit in each.all_units) for each in units),
         'FACTS': _lines(_list_facts(compiled, whole, data, numbers)),
         'DESCRIPTION_NUMBERS': _lines(each.row for each in numbers),
         'OF_PARAMETER_FILES': _lines(map(quote, files)),
+        'LOADABLES': _lines(list_loadable_rows(compiled)),
     }
 
 
@@ -122,18 +115,22 @@ def _list_numbers(compiled: CompiledRobot, given: Collection[str]) -> list[_Numb
 def _list_facts(
     compiled: CompiledRobot, whole: RobotTransmissions, data: bytes, numbers: Sequence[_Number]
 ) -> Iterator[str]:
-    """Yield initializers of ``Fact``."""
+    """Yield initializers of ``Fact``, of joints with the transmission that they decide."""
     robot = compiled.robot
     now = _collect(parse_xml(description_text(_mark_numbers(compiled, data, numbers))))
     before = _collect(parse_xml(description_text(data)))
     # What a type does not read is a parameter of the driver.
     others = {each.path for each in whole.findings}
-    in_loops = set[str]()
-    for binding in robot.bindings:
+    for index, binding in enumerate(robot.bindings):
+        spec, own = binding.spec, [robot.joint_names[joint] for joint in binding.all_joints]
+        in_loops = linkage_joints(whole.description, spec, fixed=True)
+        for name in sorted({*own, *in_loops}):
+            texts = dict(_below(before, f'/joint[{name}]'))
+            for path in ('/type', *(_GEOMETRY if name in in_loops else ())):
+                cells = (f'joint[{name}]', path, texts.get(path, ''))
+                yield braces((str(index), *map(quote, cells)))
         if binding.is_identity:
             continue
-        spec = binding.spec
-        in_loops |= linkage_joints(whole.description, spec, fixed=True)
         (block,) = (x.name for x in whole.description.blocks if spec.path.startswith(f'{x.path}/'))
         drivers = {
             f'/actuator[{end.name}]/param[{each.name}]'
@@ -145,11 +142,8 @@ def _list_facts(
         for path, text in _below(now, start):
             is_added = start + path not in before
             words = '*' if path in drivers else _name_numbers(text, numbers, is_added)
-            yield braces(map(quote, (f'transmission[{spec.name}]', path, words)))
-    for name in sorted({*robot.joint_names, *in_loops}):
-        texts = dict(_below(before, f'/joint[{name}]'))
-        for path in ('/type', *(_GEOMETRY if name in in_loops else ())):
-            yield braces(map(quote, (f'joint[{name}]', path, texts.get(path, ''))))
+            cells = (f'transmission[{spec.name}]', path, words)
+            yield braces((str(index), *map(quote, cells)))
 
 
 def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Number]) -> bytes:

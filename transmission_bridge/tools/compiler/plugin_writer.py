@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from xml.sax.saxutils import quoteattr
 
 from transmission_bridge.description import TransmissionEnd
@@ -39,56 +39,54 @@ def list_loadable(robot: Robot) -> dict[int, Binding]:
 
 def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
     """Return the values of the templates with a plugin."""
-    found = list_loadable(compiled.robot)
-    types = dict.fromkeys(each.spec.type for each in found.values())
-    names = ', '.join(each.spec.name for each in found.values())
+    types = dict.fromkeys(x.spec.type for x in list_loadable(compiled.robot).values())
     classes = [
-        f'  <class name={quoteattr(each)} type="{compiled.name}_plugin::Loader"\n'
+        f'  <class name={quoteattr(each)} type="{compiled.name}_mapped::Loader"\n'
         '         base_class_type="transmission_interface::TransmissionLoader"/>'
         for each in types
     ]
-    rows = [f'  {_describe(compiled, index, each)}' for index, each in found.items()]
     texts = {
         key: fill_template(template, compiled.name, {'ROBOT': ''})
         for key, template in (('PLUGIN', 'plugin.cmake'), ('PLUGIN_SECTION', 'plugin.md'))
     }
-    return {
-        **texts,
-        'CLASSES': '\n'.join(classes),
-        'EXPECTED': quote(f'one of {names}'),
-        'TRANSMISSIONS': ',\n'.join(rows),
-    }
+    return {**texts, 'CLASSES': '\n'.join(classes)}
 
 
-def _describe(compiled: CompiledRobot, index: int, binding: Binding) -> str:
-    """Return an initializer of ``Description``."""
-    spec, joint_names = binding.spec, compiled.robot.joint_names
-    # The actuator that a block implies has the path of its transmission. ros2_control names it.
-    implied = {each.name: 'actuator1' for each in spec.actuators if each.path == spec.path}
-    infos, members = [], []
-    for ends, places, owned in (
-        (spec.joints, binding.joints, len(spec.joints) * (True,)),
-        (spec.actuators, binding.actuators, binding.owned),
-    ):
-        names = [quote(implied.get(each.name, each.name)) for each in ends]
-        infos.append(braces(map(_describe_end, names, ends)))
-        rows = zip(names, map(str, places), map(_boolean, owned), strict=True)
-        members.append([braces(row) for row in rows])
-    members[0] += [braces((quote(joint_names[k]), str(k), 'true')) for k in binding.passive]
-    parameters = braces(
-        braces((quote(each.name), quote(each.value)))
-        for each in spec.parameters
-        if each.path.rpartition('/')[2].partition('[')[0] == 'param'
-    )
-    lines = [braces((quote(spec.name), quote(spec.type), *infos, parameters), ',\n   ')]
-    lines.append(_boolean(index in compiled.owners(ACTUATOR_TO_JOINT)))
-    return braces((*lines, *map(braces, members)), ',\n   ')
+def list_loadable_rows(compiled: CompiledRobot) -> Iterator[str]:
+    """Yield initializers of ``Loadable``."""
+    names = compiled.robot.joint_names
+    for index, binding in list_loadable(compiled.robot).items():
+        spec = binding.spec
+        # An implied actuator has the path of its transmission, and a name of ros2_control.
+        implied = {each.name: 'actuator1' for each in spec.actuators if each.path == spec.path}
+        sides = zip(spec.joints, binding.joints, strict=True)
+        joints = (_describe_end(end.name, k, True, end) for end, k in sides)
+        members = zip(spec.actuators, binding.actuators, binding.owned, strict=True)
+        actuators = (
+            _describe_end(implied.get(end.name, end.name), k, is_owned, end)
+            for end, k, is_owned in members
+        )
+        passive = (_describe_end(names[k], k, True) for k in binding.passive)
+        parameters = braces(
+            braces((quote(each.name), quote(each.value)))
+            for each in spec.parameters
+            if each.path.rpartition('/')[2].partition('[')[0] == 'param'
+        )
+        is_mechanism = _boolean(index in compiled.owners(ACTUATOR_TO_JOINT))
+        ends = map(braces, (joints, actuators, passive))
+        words = (quote(spec.name), quote(spec.type), is_mechanism, *ends, parameters)
+        yield braces(words, ',\n   ')
 
 
-def _describe_end(name: str, end: TransmissionEnd) -> str:
-    """Return an initializer of ``JointInfo`` or ``ActuatorInfo``."""
-    numbers = (end.mechanical_reduction, end.offset)
-    return braces((name, '{}', '{}', quote(end.role), *map(literal, numbers)))
+def _describe_end(
+    name: str, place: int, is_output: bool, end: TransmissionEnd | None = None
+) -> str:
+    """Return an initializer of ``End``; a passive joint has no element."""
+    role, numbers = '', (1.0, 0.0)
+    if end is not None:
+        role, numbers = end.role, (end.mechanical_reduction, end.offset)
+    words = (quote(name), str(place), _boolean(is_output), quote(role), *map(literal, numbers))
+    return braces(words)
 
 
 def braces(words: Iterable[str], separator: str = ', ') -> str:

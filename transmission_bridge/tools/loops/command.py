@@ -14,7 +14,13 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
 from transmission_bridge.tools.files import check_output, parse_yaml, write_output
 from transmission_bridge.tools.loops.closing_frames import read_closing_frames
-from transmission_bridge.tools.loops.found import Found, JOINT, LoopMotor, require_name
+from transmission_bridge.tools.loops.found import (
+    follow_mimics,
+    Found,
+    JOINT,
+    LoopMotor,
+    require_name,
+)
 from transmission_bridge.tools.loops.loop_closures import read_loop_closures
 from transmission_bridge.tools.loops.mjcf import read_mjcf
 from transmission_bridge.tools.loops.robot_yaml import read_robot_yaml
@@ -35,27 +41,35 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         check_output(options.output, force=options.force)
     data = read_robot_file(options.file)
     robot = load_description(data)
-    found = _read_loops(robot, options.source)
-    if not (found.loops or found.rows):
-        source = options.source or options.file
-        raise UsageError(f"'{source}': expected loops or couplings, found none")
-    chosen = _read_motors(robot, options.drive, found)
-    for name in options.command:
-        require_name(name, [each.name for each in robot.joints], JOINT, '--command')
-    framed, loops = writing.add_frames(data, found)
+    found = follow_mimics(robot, _read_loops(robot, options.source))
     try:
+        if not (found.loops or found.rows):
+            source = options.source or options.file
+            raise UsageError(f"'{source}': expected loops or couplings, found none")
+        chosen = _read_motors(robot, options.drive, found)
+        for name in options.command:
+            require_name(name, [each.name for each in robot.joints], JOINT, '--command')
+        framed, loops = writing.add_frames(data, found)
         mechanisms = proposal.propose_linkages(
             load_description(framed), loops, found.driven, chosen, options.command
         )
-    except TransmissionError:
+        moved = {name: each for each in mechanisms for name in each.motions.names}
+        couplings = proposal.propose_couplings(found, chosen, moved)
+        _check_free(robot, mechanisms, couplings)
+    except (TransmissionError, UsageError):
         for note in found.notes:  # what was not read is a likely cause
             console.err.line(printable(f'note: {note}'))
         raise
-    moved = {name: each for each in mechanisms for name in each.motions.names}
-    couplings = proposal.propose_couplings(found, chosen, moved)
     notes = list(found.notes)
     choices = [each.drive.choice for each in mechanisms] + [each.choice for each in couplings]
-    is_complete = not any(choices)
+    drives = [each.drive for each in mechanisms]
+    idle = [each for each in drives if each.driven and {*each.driven} <= {*each.commanded}]
+    notes += [
+        f'the motors of {", ".join(each.driven)} turn the joints that they command, so no loop '
+        'has a use: give the joints of the cranks by --drive'
+        for each in idle
+    ]
+    is_complete = not any(choices) and not idle
     if is_complete:
         result = writing.add_transmissions(framed, mechanisms, couplings)
         if options.output:
@@ -93,6 +107,18 @@ def _read_loops(robot: RobotDescription, source: str | None) -> Found:
     raise UsageError(
         f"'{source}': expected an MJCF, or YAML with {' or '.join(_YAML)}, found none"
     )
+
+
+def _check_free(robot: RobotDescription, mechanisms: Any, couplings: Any) -> None:
+    """Raise an error if a joint has a transmission already."""
+    commanded = [name for each in mechanisms for name in each.drive.commanded]
+    commanded += [name for each in couplings for name in each.joints]
+    for spec in robot.transmissions:
+        for name in (each.name for each in spec.joints if each.name in commanded):
+            raise UsageError(
+                f"joint '{name}' has transmission '{spec.name}' (line {spec.line}) in this file "
+                'already: remove it, or give another --command'
+            )
 
 
 def _read_motors(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ from transmission_bridge.types import Array
 
 #: What a name has to be, for :func:`require_name`.
 LINK, JOINT = 'link of this URDF', 'joint of this URDF'
+
+#: Smaller weights and constants of a row are rounding.
+_SAME_ROW = 1e-6
 
 #: Smaller deviations of a pose from the unit matrix are rounding.
 SAME = 1e-12
@@ -105,6 +108,40 @@ class Found:
     rows: tuple[CouplingRow, ...] = ()
     driven: Mapping[str, LoopMotor] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+def follow_mimics(robot: RobotDescription, found: Found) -> Found:
+    """
+    Return what a file states, with each joint that has a ``<mimic>`` replaced by its leader.
+
+    A row that states the ``<mimic>`` is left out with a note, and a motor of a sum of one joint
+    turns this joint.
+
+    :raises UsageError: If a row contradicts the ``<mimic>``.
+    """
+    mimics = {each.name: each.mimic for each in robot.joints if each.mimic is not None}
+    rows, driven, notes = [], dict(found.driven), list(found.notes)
+    for row in found.rows:
+        weights, constant = dict(row.weights), row.constant
+        for _ in mimics:  # chains
+            for name in [each for each in weights if each in mimics]:
+                weight, mimic = weights.pop(name), mimics[name]
+                constant -= weight * mimic.offset
+                weights[mimic.joint] = weights.get(mimic.joint, 0.0) + weight * mimic.multiplier
+        weights = {name: weight for name, weight in weights.items() if abs(weight) > _SAME_ROW}
+        if weights == row.weights:
+            rows.append(row)
+        elif len(weights) > 1:
+            rows.append(replace(row, weights=weights, constant=constant))
+        elif weights and row.motor:
+            ((joint, weight),) = weights.items()
+            driven[joint] = LoopMotor(row.motor.name, row.motor.reduction * weight)
+        elif weights or row.motor or abs(constant) > _SAME_ROW:
+            names = ' and '.join(each for each in row.weights if each in mimics)
+            raise UsageError(f"'{row.name}': the <mimic> of {names} is another one; correct it")
+        else:
+            notes.append(f"'{row.name}' states the <mimic> of the URDF, and is left out")
+    return replace(found, rows=tuple(rows), driven=driven, notes=tuple(notes))
 
 
 def require_name(name: object, known: Iterable[str], kind: str, where: str) -> str:

@@ -149,11 +149,14 @@ class Mjcf:
                 yield child
                 continue
             name = child.get('file') or ''
-            path = os.path.join(os.path.dirname(self.file), name)
-            if os.path.isabs(name) or path in self._files or len(self._files) >= MOST_FILES:
+            folder = os.path.dirname(self.file)
+            path = os.path.join(folder, name)
+            whole, real = os.path.realpath(folder), os.path.realpath(path)
+            is_inside = os.path.commonpath([whole, real]) == whole and os.path.isfile(real)
+            if not is_inside or path in self._files or len(self._files) >= MOST_FILES:
                 raise UsageError(
-                    f"'{self.file}': <include> in line {child.line}: expected a relative file, "
-                    f"each once and at most {MOST_FILES}, found '{name}'"
+                    f"'{self.file}': <include> in line {child.line}: expected a file in the same "
+                    f"folder, each once and at most {MOST_FILES}, found '{name}'"
                 )
             self._files.append(path)
             data = read_robot_file(path)

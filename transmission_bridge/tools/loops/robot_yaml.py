@@ -27,6 +27,12 @@ from transmission_bridge.tools.loops.found import (
 )
 from transmission_bridge.transmissions.linkage import LoopType
 
+#: Joints of several axes by their names in the file, as joints of a URDF.
+_AXES = {
+    'SPHERICAL': 'three revolute joints about x, y and z that meet in a point',
+    'UJOINT': 'two revolute joints about crossing axes',
+}
+
 #: Types of loops by their names in the file.
 _TYPES: dict[str, LoopType] = {'3d': 'point', '6d': 'weld'}
 
@@ -66,5 +72,10 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
         strict=False,
     )
     for name, kind in replaced:
+        if str(kind).upper() in _AXES and name in below:
+            raise UsageError(
+                f"'{file}': joint_type of '{name}' is {kind}: expected {_AXES[str(kind).upper()]} "
+                'in its place in the URDF, and no entry of it in joint_name'
+            )
         notes.append(f"joint '{name}' is {kind} in '{file}', and stays as it is in the URDF")
     return Found(loops=tuple(loops), driven=driven, notes=tuple(notes))

@@ -10,7 +10,7 @@ passes them to :meth:`TuneModel.accept_values`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 import difflib
 import math
@@ -25,6 +25,11 @@ from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
+from transmission_bridge.transmissions.robot import (
+    compute_ratios_at,
+    list_changed_ratios,
+    RatioChange,
+)
 from transmission_bridge.types import Array, Mask
 
 #: Seconds in which changes of the same numbers form one undo step, such as dragging a slider.
@@ -60,15 +65,6 @@ class JointShift(NamedTuple):
     """The computed position of a joint before and after a change of numbers [rad or m]."""
 
     joint: str
-    before: float
-    after: float
-
-
-class RatioChange(NamedTuple):
-    """Velocity of a joint per velocity of an actuator, before and after a change of numbers."""
-
-    joint: str
-    actuator: str
     before: float
     after: float
 
@@ -196,8 +192,9 @@ class TuneModel:
         changes: list[RatioChange] = []
         for name in dict.fromkeys(self._described[each].transmission for each in values):
             binding = self._binding[name]
+            former, later = (self._find_binding(each, name) for each in (self.robot, tuned))
             try:
-                ratios = [_compute_ratios(each, binding, position) for each in (self.robot, tuned)]
+                changes += list_changed_ratios(former, later, position)
             except Exception as error:  # an error in a plugin
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
@@ -205,8 +202,11 @@ class TuneModel:
                 for row in binding.all_joints
                 if before[row] != after[row]
             ]
-            changes += _list_changed_ratios(binding, *ratios)
         return Preview(tuned, tuple(shifts), tuple(changes))
+
+    @staticmethod
+    def _find_binding(robot: RobotTransmissions, name: str) -> Binding:
+        return next(each for each in robot.bindings if each.spec.name == name)
 
     def accept_values(self, values: Mapping[str, float]) -> None:
         """
@@ -318,7 +318,7 @@ class TuneModel:
             raise NotPossible(f'{joint} has no transmission')
         binding = self._binding[transmission]
         row = [member.name for member in binding.spec.joints].index(joint)
-        ratios = np.abs(_compute_ratios(self.robot, binding, position))
+        ratios = np.abs(compute_ratios_at(self._find_binding(self.robot, transmission), position))
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
         found: list[tuple[int, dict[str, float]]] = []
         for names in self._list_sign_candidates(transmission, joint, row):
@@ -397,24 +397,6 @@ class TuneModel:
         if output.lower().endswith(('.yaml', '.yml')):
             old = Path(output).read_bytes() if Path(output).is_file() else b''
         return SavedFile(data, _list_differences(old, data))
-
-
-def _compute_ratios(robot: RobotTransmissions, binding: Binding, position: Array) -> Array:
-    """Return the Jacobian of a transmission at its motors, without rows of passive joints."""
-    at = position[list(binding.actuators)]
-    if binding.transmission.is_constant:
-        at = np.nan_to_num(at)
-
-    return np.asarray(robot.transmissions[binding.spec.name].jacobian(at))[: len(binding.joints)]
-
-
-def _list_changed_ratios(binding: Binding, before: Array, after: Array) -> Iterable[RatioChange]:
-    noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
-    for row, joint in enumerate(binding.spec.joints):
-        for column, actuator in enumerate(binding.spec.actuators):
-            old, new = float(before[row, column]), float(after[row, column])
-            if math.isfinite(old) and math.isfinite(new) and abs(new - old) > noise:
-                yield RatioChange(joint.name, actuator.name, old, new)
 
 
 def _list_differences(before: bytes, after: bytes) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ import time
 import numpy as np
 
 from transmission_bridge.bridge.options import strip_prefixes
-from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
+from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
@@ -52,15 +52,14 @@ Limits = tuple[float, float, str]
 Done = Callable[[str], None]
 
 
-def list_limits(robot: RobotDescription) -> dict[str, Limits]:
+def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
     """Return the position limits of each joint."""
-    found = {}
-    for joint in robot.joints:
-        given = joint.limits
-        low = -math.inf if given is None or given.lower is None else given.lower
-        high = math.inf if given is None or given.upper is None else given.upper
-        found[joint.name] = low, high, 'm' if joint.type == 'prismatic' else 'rad'
-    return found
+    units = (joint_unit(robot.description, name) for name in robot.joint_names)
+    ends = robot.joint_limits[:, 0].T.tolist()
+    return {
+        name: (low, high, unit)
+        for name, (low, high), unit in zip(robot.joint_names, ends, units, strict=True)
+    }
 
 
 def compute_start_position(robot: RobotTransmissions) -> Array:
@@ -69,10 +68,9 @@ def compute_start_position(robot: RobotTransmissions) -> Array:
 
     If the limits of a joint exclude zero, the nearest limit is used.
     """
-    limits = list_limits(robot.description)
-    ends = [limits.get(name, (0.0, 0.0, '')) for name in robot.joint_names]
     with np.errstate(all='ignore'):
-        position = robot.joint_to_actuator('position', [min(max(0.0, a), b) for a, b, _ in ends])
+        nearest = np.clip(0.0, *robot.joint_limits[:, 0])
+        position = robot.joint_to_actuator('position', nearest)
     return np.nan_to_num(position, posinf=0.0, neginf=0.0)
 
 

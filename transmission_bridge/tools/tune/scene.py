@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description import RobotDescription
+from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.description.document import load_visuals
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.tools.tune.pose import LinkPoses
-from transmission_bridge.tools.tune.robots import list_limits
 from transmission_bridge.tools.tune.shapes import load_shapes, Packages, Shape
 from transmission_bridge.types import Array, Mask
 
@@ -105,10 +104,7 @@ class RobotScene:
                 corners = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)])
                 points.append(corners @ pose[:3, :3].T + pose[:3, 3])
         self._floor = np.concatenate(points)[:, 2].min()
-        limits = list_limits(robot)
-        ends = np.clip(
-            [limits[joint][:2] for joint in self.poses.joints] or [(0.0, 0.0)], -_OPEN, _OPEN
-        )
+        ends = np.clip(compute_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
         for share in np.random.default_rng(0).random((_POSES, len(ends))):
             q = ends[:, 0] + share * (ends[:, 1] - ends[:, 0])
             poses, _ = self.poses(dict(zip(self.poses.joints, q.tolist(), strict=False)))

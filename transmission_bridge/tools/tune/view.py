@@ -132,7 +132,7 @@ class PageView:
     def rebuild_widgets(self) -> None:
         """Reset choices and input, because the robot has changed."""
         model = self._session.robot.model
-        self._limits = {} if model is None else list_limits(model.robot.description)
+        self._limits = {} if model is None else list_limits(model.robot)
         self._choices: dict[str, str] = {}
         for binding in () if model is None else model.robot.bindings:
             spec = binding.spec
@@ -294,13 +294,13 @@ class PageView:
                 value = float(values[0, place]) if math.isfinite(values[0, place]) else 0.0
                 low = min(value, low if math.isfinite(low) else -math.pi)
                 high = max(value, high if math.isfinite(high) else math.pi, low + 1e-3)
-                text = f'move {shorten_label(names[place])}'
+                text = f'move {kind} {shorten_label(names[place])}'
                 act = partial(move_member, kind, place)
                 if kind == 'actuator' and (units := self._model.robot.units.get(names[place])):
                     scale, unit = units.position.scale, units.position.text or unit
                     low, high, value = low / scale, high / scale, value / scale
                     act = partial(_scale_input, act, scale)
-                self._add_slider(f'{kind} {text}', text, (low, high), value, unit, act)
+                self._add_slider(text, text, (low, high), value, unit, act)
 
     def _add_slider(
         self, key: str, text: str, span: tuple[float, float], value: float, unit: str, act: _Act

@@ -22,7 +22,7 @@ from transmission_bridge.transmissions.linkage.component import (
 )
 from transmission_bridge.transmissions.linkage.tree import (
     JointTree,
-    linkage_joints,
+    list_linkage_joints,
     Loop,
     LOOP_TYPES,
     LoopType,
@@ -137,9 +137,10 @@ class LinkageTransmission(MechanismTransmission):
         tree = JointTree(robot.joints, robot.links)
         for loop in linkage.loops:
             tree.check_frames(loop)
-        own = linkage_joints(robot, spec)
-        for other in robot.transmissions:
-            theirs = {joint.name for joint in other.joints} | linkage_joints(robot, other)
+        others = robot.transmissions
+        own, *moved = list_linkage_joints(robot, [spec, *others])
+        for other, theirs in zip(others, moved, strict=True):
+            theirs |= {joint.name for joint in other.joints}
             shared = sorted(own & theirs)
             if shared and other.name != spec.name:
                 raise reader.error(

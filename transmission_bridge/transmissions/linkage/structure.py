@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 import math
 from typing import Any
 
@@ -53,6 +53,9 @@ DISTANCES = (0.1, 0.04, 0.01, 0.003)
 #: Singular values below this share of the largest one are zero. Rounded dimensions turn zeros into
 #: numbers of the size of the rounding, so this multiple of the tolerance also counts as zero.
 RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
+
+#: Largest gap that rounded dimensions explain [m or rad].
+_LARGEST_TOLERANCE = 1e-4
 
 #: Smallest length of a link between two balls [m].
 SHORTEST = 1e-6
@@ -125,6 +128,7 @@ class Structure(LoopSystem):
     :param idle: Indices of all joints that an idle freedom moves.
     :param rank: Number of independent equations for the joints that are not driven.
     :param gap: Largest residual of a row at the start.
+    :param search: The search for assemblies, with compiled rows.
     """
 
     rods: dict[int, Rod]
@@ -136,6 +140,7 @@ class Structure(LoopSystem):
     idle: tuple[int, ...]
     rank: int
     gap: float
+    search: _Search
 
     @property
     def balls(self) -> frozenset[int]:
@@ -181,6 +186,7 @@ class Structure(LoopSystem):
             idle=tuple(unknown[idle].tolist()),
             rank=rank,
             gap=gap,
+            search=search,
         )
 
     def compute_slopes(self) -> Array:
@@ -191,7 +197,7 @@ class Structure(LoopSystem):
 
         :returns: Shape ``(positions, rows, joints)``.
         """
-        nearby = _Search(self).search_nearby(self.start, self.lengths)
+        nearby = self.search.search_nearby(self.start, self.lengths)
         return np.stack([self.closures.function(z, self.lengths)[1].full() for z in nearby])
 
     @cached_property
@@ -249,7 +255,7 @@ class Structure(LoopSystem):
         sought = [place for place in range(len(self.names)) if place not in loose]
         if not sought:
             return []
-        for z in _Search(self).search_assemblies(self.start, self.lengths):
+        for z in self.search.search_assemblies(self.start, self.lengths):
             apart = np.abs(z - self.start)
             # An assembly with another position of a joint with a hint is not intended.
             if apart[sought].max() > MEANT and not (apart[list(self.hints)] > MEANT).any():
@@ -337,7 +343,7 @@ class _Search:
         loops = [path.loop for path in system.paths]
         lengths = np.array([each.length if each.type == 'rod' else 0.0 for each in loops], float)
         random = np.random.default_rng(0)
-        best = math.inf
+        best = math.inf, first
         # Assemblies that violate a hint are last, those beyond the limits before them: the limits
         # of some real files exclude every assembly.
         found: list[tuple[bool, bool, float, float, Array]] = []
@@ -349,7 +355,8 @@ class _Search:
                 z, gap = self._iterate_damped(start, free, lengths)
                 if lets_driven_move and gap <= system.tolerance:
                     z, gap = self._draw_inside(self._unwind(z, first), gap, free, lengths)
-                best = min(best, gap)
+                ends = (gap, z), (self._measure_gap(start, lengths), start)
+                best = min(best, *ends, key=lambda each: each[0])
                 if gap <= system.tolerance and self._is_upright(z):
                     z = self._unwind(z, first)
                     misses = bool(self._list_missed_hints(z))
@@ -361,7 +368,7 @@ class _Search:
             if found and not any(found[0][:2]):
                 break
         if not found:
-            raise self._open_loop_error(best, lengths, first)
+            raise self._open_loop_error(*best, lengths, first)
         misses, *_, gap, z = found[0]
         if misses:
             raise self._hint_error(z, first)
@@ -442,10 +449,13 @@ class _Search:
 
         if free:
             z = iterate_damped(evaluate, z, free)
+        return z, self._measure_gap(z, lengths)
+
+    def _measure_gap(self, z: Array, lengths: Array) -> float:
         with np.errstate(over='ignore', invalid='ignore'):  # residuals may overflow
             miss, _ = self._evaluate_rows(self._stated, z, lengths)
             gap = float(np.abs(miss).max(initial=0.0))
-        return z, gap if math.isfinite(gap) else math.inf
+        return gap if math.isfinite(gap) else math.inf
 
     def _rod_length(self, z: Array, place: int) -> float:
         # (d^2 - 1) / 2 is the row of a rod of length 1.
@@ -461,18 +471,29 @@ class _Search:
             )
         return length
 
-    def _open_loop_error(self, gap: float, lengths: Array, first: Array) -> TransmissionError:
-        """Name the loop that is open widest before any iteration, which may shift the gap."""
+    def _open_loop_error(
+        self, gap: float, z: Array, lengths: Array, first: Array
+    ) -> TransmissionError:
+        """
+        Name the loop that is open widest before any iteration, which may shift the gap.
+
+        :param gap: The smallest residual that was found, at ``z``, by a search with other rows.
+        """
+        rows = partial(self._evaluate_rows, self._stated, lengths=lengths)
+        gap = min(gap, self._measure_gap(iterate_damped(rows, z, range(self._n)), lengths))
         miss = np.nan_to_num(np.abs(self._evaluate_rows(self._stated, first, lengths)[0]))
         loop = self._system.paths[self.closures.owners[int(np.argmax(miss))]].loop
         size = f'{miss.max():.3g} (m or rad) at the start of the search'
         if gap < miss.max():  # it may diverge
             size += f', {gap:.3g} at best of {sum(TRIES)} starts'
         advice = 'its frames and all <origin>s between them, or add a <start> near the assembly'
-        if gap < 1e-4:
+        if gap <= self._system.tolerance:
+            advice = 'the orientation of its frames: it closes only if a part is turned over'
+        elif gap < _LARGEST_TOLERANCE:
+            closing = 10.0 ** math.ceil(math.log10(5.0 * gap))
             advice = (
-                f'the number of digits in the URDF, <param name="tolerance"> above {gap:.1e}, or '
-                "type='point' instead of 'weld'"
+                f'the digits of the URDF: redundant equations contradict by {gap:.1g}, '
+                f'<param name="tolerance">{closing:g}</param> closes them'
             )
         axis = self.closures.hinge_axes(first).get(loop)
         if axis is not None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 import math
 from typing import Literal, NamedTuple, TypeAlias
@@ -307,8 +307,16 @@ def _clean_transform(transform: Array) -> Array:
 def linkage_joints(
     robot: RobotDescription, spec: TransmissionSpec, *, fixed: bool = False
 ) -> set[str]:
+    """Return all joints that a linkage moves; see :func:`list_linkage_joints`."""
+    (found,) = list_linkage_joints(robot, [spec], fixed=fixed)
+    return found
+
+
+def list_linkage_joints(
+    robot: RobotDescription, specs: Iterable[TransmissionSpec], *, fixed: bool = False
+) -> list[set[str]]:
     """
-    Return all joints that a linkage moves, as far as its loops can be read.
+    Return all joints that each linkage moves, as far as its loops can be read.
 
     If one frame of a loop is not a link, the junction of its two paths is unknown: the other path
     counts up to its last joint that the linkage names. A transmission without loops has no such
@@ -316,11 +324,22 @@ def linkage_joints(
 
     :param fixed: Whether to include the fixed joints of the loops.
     """
+    above = {joint.child: joint for joint in robot.joints}
+    links = {*above, *(link.name for link in robot.links)}
+    scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
+    kept = {joint.name for joint in robot.joints} if fixed else set(scalar)
+    return [_find_joints(above, links, scalar, spec) & kept for spec in specs]
+
+
+def _find_joints(
+    above: Mapping[str, JointSpec],
+    links: Collection[str],
+    scalar: Mapping[str, JointSpec],
+    spec: TransmissionSpec,
+) -> set[str]:
     loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
     if not loops and not spec.type.endswith('/LinkageTransmission'):
         return set()
-    above = {joint.child: joint for joint in robot.joints}
-    links = {*above, *(link.name for link in robot.links)}
     found = {joint.name for joint in spec.joints}
     for actuator in spec.actuators:
         driven = [each.value for each in actuator.parameters if each.name == 'joint']
@@ -335,10 +354,9 @@ def linkage_joints(
                 side.pop()
             sides.append(set(side))
         found |= sides[0] ^ sides[1]
-    scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
     more = found
     while more:
         mimics = (scalar[name].mimic for name in more if name in scalar)
         more = {mimic.joint for mimic in mimics if mimic is not None} - found
         found |= more
-    return found & ({joint.name for joint in robot.joints} if fixed else set(scalar))
+    return found

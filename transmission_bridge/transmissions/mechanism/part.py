@@ -224,21 +224,17 @@ class CompiledPart:
         for each in (own.upper, own.wanted_upper):
             each[:] = math.inf
 
-        def solve(x: Array, near: Array | None) -> Array:
+        def solve(x: Array, near: Array) -> Array:
             rows = [self._unscale_inputs(x), *(np.full_like(x, math.nan),) * 2]
             starts = np.full((len(x), step.n_start), math.nan)
-            if near is None:
-                *_, after, _ = map_samples(step.function, [*rows, starts], [numbers, self.table])
-            else:
-                starts[:, : near.shape[1]] = near
-                *_, after, _, is_open = map_samples(
-                    step.careful_function, [*rows, starts], [numbers]
-                )
-                after[is_open[:, 0] != 0.0] = math.nan
+            starts[:, : near.shape[1]] = near
+            *_, after, _, is_open = map_samples(step.careful_function, [*rows, starts], [numbers])
+            after[is_open[:, 0] != 0.0] = math.nan
             return after[:, : step.near.n_state]
 
-        entries = step.list_entries(self.table)[:, r:]
-        grid = StartGrid(entries.min(axis=0), entries.max(axis=0), r, solve)
+        entries = step.list_entries(self.table)
+        solved, x = entries[:, :r], entries[:, r:]
+        grid = StartGrid(x, solve(x, self._make_states(x, solved)), r, solve)
         return grid if grid.is_smooth() else None
 
     def _make_states(self, x: Array, solved: Array) -> Array:
@@ -252,23 +248,23 @@ class CompiledPart:
 
     def _scale_inputs(self, position: Array) -> Array:
         """Return bare positions of the given coordinates."""
-        own = self._own
-        if self.step.is_forward:
-            return position / own.ratios + own.offsets
-        return own.ratios * (position - own.offsets)
+        ratios, offsets = self._own.ratios, self._own.offsets
+        is_forward = self.step.is_forward
+        bare: Array = position / ratios + offsets if is_forward else ratios * (position - offsets)
+        return bare
 
     def _unscale_inputs(self, x: Array) -> Array:
-        own = self._own
-        if self.step.is_forward:
-            return (x - own.offsets) * own.ratios
-        return x / own.ratios + own.offsets
+        ratios, offsets = self._own.ratios, self._own.offsets
+        is_forward = self.step.is_forward
+        position: Array = (x - offsets) * ratios if is_forward else x / ratios + offsets
+        return position
 
     def _scale_outputs(self, position: Array) -> Array:
         """Return bare positions of the wanted coordinates."""
-        own = self._own
-        if self.step.is_forward:
-            return own.wanted_ratios * (position - own.wanted_offsets)
-        return position / own.wanted_ratios + own.wanted_offsets
+        ratios, offsets = self._own.wanted_ratios, self._own.wanted_offsets
+        is_forward = self.step.is_forward
+        bare: Array = ratios * (position - offsets) if is_forward else position / ratios + offsets
+        return bare
 
     def compute_accelerations(self, position: Array, velocity: Array, after: Array) -> Array:
         """

@@ -16,9 +16,8 @@ import numpy as np
 
 from transmission_bridge.types import Array, Mask
 
-#: Points along each given coordinate, by their number, and the distance in points of those that
-#: the full solver solves.
-POINTS = {1: (129, 4), 2: (33, 4), 3: (13, 3)}
+#: Points along each given coordinate, by their number.
+POINTS = {1: 129, 2: 33, 3: 13}
 
 #: Largest bend of the solution between neighbours [rad or m]: beyond it may be another assembly.
 LARGEST_BEND = 0.3
@@ -32,49 +31,44 @@ NARROW = 1e-9
 
 class StartGrid:
     """
-    Solutions ``y`` on a grid over a box of ``x``.
+    Solutions ``y`` on a grid over ``x``.
 
-    :param lower: Lower corner of the box, shape ``(n,)``.
-    :param upper: Upper corner.
+    :param x: Positions with solutions, shape ``(k, n)``.
+    :param states: States at these positions, which begin with ``y``, NaN if unknown.
     :param n_solved: Number of coordinates in ``y``.
-    :param solve: Maps positions ``x``, shape ``(samples, n)``, and states near them, or ``None``
-        for the full solver, to states, which begin with ``y``; NaN if there is no solution.
+    :param solve: Maps positions, shape ``(samples, n)``, and states near them to states.
     """
 
     def __init__(
-        self,
-        lower: Array,
-        upper: Array,
-        n_solved: int,
-        solve: Callable[[Array, Array | None], Array],
+        self, x: Array, states: Array, n_solved: int, solve: Callable[[Array, Array], Array]
     ) -> None:
-        n, self._n_solved = len(lower), n_solved
-        self._count, coarse = POINTS[n]
-        self._lower, self._width = lower, np.maximum(upper - lower, NARROW)
+        n, self._n_solved = x.shape[1], n_solved
+        self._count = POINTS[n]
+        self._lower, self._width = x.min(axis=0), np.maximum(np.ptp(x, axis=0), NARROW)
         self._strides = self._count ** np.arange(n)[::-1]
         axes = np.meshgrid(*[np.arange(self._count)] * n, indexing='ij')
         places = np.stack(axes, axis=-1).reshape(-1, n)
-        x = lower + places / (self._count - 1) * self._width
-        first = np.flatnonzero((places % coarse == 0).all(axis=1))
-        solved = solve(x[first], None)
-        states = np.full((len(x), solved.shape[1]), np.nan)
-        states[first] = solved
-        # Each point that is left is solved from a neighbour, at most once from each.
+        points = self._lower + places / (self._count - 1) * self._width
+        known = np.append(states[self._is_known(states)], np.full_like(states[:1], np.nan), axis=0)
+        apart = np.abs(points[:, np.newaxis] - known[:-1, n_solved : n_solved + n]) / self._width
+        apart = np.append(apart.max(axis=-1), np.full((len(points), 1), 1e300), axis=1)
+        states = solve(points, known[apart.argmin(axis=1)])
+        # The others are solved from a neighbour, at most once from each.
         steps = [(axis, sign) for axis in range(n) for sign in (1, -1)]
-        tried = np.zeros((len(steps), len(x)), dtype=bool)
+        tried = np.zeros((len(steps), len(points)), dtype=bool)
         has_changed = True
         while has_changed:
             has_changed = False
             for (axis, sign), done in zip(steps, tried, strict=True):
                 is_known = self._is_known(states)
                 column = places[:, axis] + sign
-                neighbour = np.arange(len(x)) + sign * self._strides[axis]
+                neighbour = np.arange(len(points)) + sign * self._strides[axis]
                 is_open = ~is_known & ~done & (column >= 0) & (column < self._count)
                 left = np.flatnonzero(is_open)
                 left = left[is_known[neighbour[left]]]
                 if len(left):
                     done[left], has_changed = True, True
-                    states[left] = solve(x[left], states[neighbour[left]])
+                    states[left] = solve(points[left], states[neighbour[left]])
         self._states, self._values = states, states[:, :n_solved].copy()
         self._stencil = [np.dot(each, self._strides) for each in product(range(4), repeat=n)]
 

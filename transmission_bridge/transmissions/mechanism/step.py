@@ -163,7 +163,8 @@ class Step:
         """Return the used entries of a table: coordinates solved for, then given ones."""
         entries = table.reshape(len(self._in_table), -1).T
         order = [self._in_table.index(k) for k in (*self.near.unknown, *self.near.given)]
-        return entries[entries[:, order[-1]] != NOWHERE][:, order]
+        used: Array = entries[entries[:, order[-1]] != NOWHERE][:, order]
+        return used
 
     def joints_of_state(self, state: Array, held: Array) -> Array:
         """Return all coordinates of a state, NaN if they are not solved for."""

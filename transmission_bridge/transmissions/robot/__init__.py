@@ -30,6 +30,9 @@ if TYPE_CHECKING:
         Robot as Robot,
     )
     from transmission_bridge.transmissions.robot.tuning import (
+        compute_ratios_at as compute_ratios_at,
+        list_changed_ratios as list_changed_ratios,
+        RatioChange as RatioChange,
         RATIOS as RATIOS,
     )
     from transmission_bridge.transmissions.robot.units import (
@@ -48,7 +51,7 @@ __all__, __getattr__ = import_lazily(
         'program': ['ROWS', 'RobotProgram', 'iterate_parts'],
         'ranges': ['allowed_positions', 'image_box', 'sample_box'],
         'table': ['Robot'],
-        'tuning': ['RATIOS'],
+        'tuning': ['RATIOS', 'RatioChange', 'compute_ratios_at', 'list_changed_ratios'],
         'units': ['ActuatorUnits', 'CONSTANTS', 'UNITS', 'Unit', 'row_of'],
     },
 )

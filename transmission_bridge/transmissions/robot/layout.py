@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from transmission_bridge.description import (
@@ -15,8 +15,10 @@ from transmission_bridge.description import (
     TransmissionEnd,
     TransmissionSpec,
 )
+from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.linkage.tree import linkage_joints
+from transmission_bridge.transmissions.known_names import find_drive_place
+from transmission_bridge.transmissions.linkage.tree import list_linkage_joints
 from transmission_bridge.transmissions.simple import SimpleTransmission
 
 _IDENTITY = SimpleTransmission(1.0)
@@ -82,7 +84,7 @@ def pass_joints(
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
     # The joints of a linkage move with its motors, even if the linkage is rejected.
-    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
+    mentioned.update(*list_linkage_joints(robot, robot.transmissions))
     taken = {member.name for spec in robot.transmissions for member in spec.actuators}
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []
@@ -107,7 +109,29 @@ def pass_joints(
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
     built = (_make_identity(robot.joint(name), names) for name in passed if name not in withheld)
-    return tuple(built), withheld, (*findings, *reasons)
+    left = [name for name in passed if name not in withheld]
+    return tuple(built), withheld, (*findings, *reasons, *_list_unread_numbers(robot, left))
+
+
+def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[Finding]:
+    """Yield the numbers of drives in blocks with joints that pass through 1:1."""
+    for block in robot.blocks:
+        passed = [x for x in block.components if x.kind == 'joint' and x.name in names]
+        joints = f'the hardware of {shortened([each.name for each in passed])}'
+        owners = [(f"joint '{each.name}'", each.parameters) for each in passed]
+        for owner, parameters in (*owners, *([(joints, block.parameters)] if passed else ())):
+            for each in parameters:
+                if place := find_drive_place(each.name, each.value):
+                    yield Finding(
+                        'warning',
+                        f'unread <param name="{each.name}"> of {owner}, which passes through 1:1',
+                        each.line,
+                        each.path,
+                        place,
+                        repr(each.value),
+                        block.name,
+                        fatal_if_strict=True,
+                    )
 
 
 def _make_identity(joint: JointSpec, names: Collection[str]) -> Binding:

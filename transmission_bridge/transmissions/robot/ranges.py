@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from transmission_bridge.description import effective_limits, RobotDescription
+from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import make_grid
@@ -68,8 +68,7 @@ def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
     """Return the smallest and largest actuator positions within the limits of the joints."""
     transmission = item.transmission
     n, m = transmission.n_joints, transmission.n_actuators
-    limits = [effective_limits(robot, member.name) for member in item.spec.joints]
-    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    lower, upper = compute_limits(robot, [member.name for member in item.spec.joints])[:, 0]
     with np.errstate(all='ignore'):
         if transmission.is_constant and (lower <= upper).all():
             origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
@@ -89,14 +88,16 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
     if isinstance(transmission, MechanismTransmission):
         domain = transmission.domain
         ends = np.array([domain.lower, domain.upper])
-        if domain.space == 'actuator' and transmission.members == (1, 1):
-            ends = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
-        elif domain.space == 'actuator':
-            if n != transmission.n_actuators or not np.isfinite([lower, upper]).all():
+        if domain.space == 'actuator':
+            reached = np.stack([lower, upper])
+            if transmission.members == (1, 1):
+                reached = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
+            is_known = np.isfinite(reached).all() or np.isfinite([lower, upper]).all()
+            if n != transmission.n_actuators or not is_known:
                 a = sample_box(*ends)
                 q = transmission.actuator_to_joint('position', a)[:, :n]
                 return a[((q >= lower) & (q <= upper)).all(axis=-1)]
-            ends = np.stack([lower, upper])
+            ends = reached
         if np.isfinite(ends).all():
             lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
     if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
@@ -115,11 +116,11 @@ def sample_box(lower: Array, upper: Array) -> Array:
 
 
 def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the smallest box ``(n,), (n,)`` around ``{M x : lower <= x <= upper}``."""
+    """Return the smallest box ``(..., n)`` twice around ``{M x : lower <= x <= upper}``."""
     with np.errstate(invalid='ignore'):
         at_lower, at_upper = matrix * lower, matrix * upper
     for values in (at_lower, at_upper):
         values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
     is_rising = matrix > 0.0
-    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
-    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)
+    least = np.where(is_rising, at_lower, at_upper).sum(axis=-1)
+    return least, np.where(is_rising, at_upper, at_lower).sum(axis=-1)

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 import math
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.document import MECHANICAL_REDUCTION
@@ -25,9 +27,51 @@ from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.robot.ranges import disjoint_ranges
 from transmission_bridge.transmissions.robot.table import Robot
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
+from transmission_bridge.types import Array
 
 #: Magnitudes of reductions that can be set.
 RATIOS = 1e-6, 1e6
+
+
+#: Share of the largest ratio below which a difference is a rounding error.
+_ROUNDING = 1e-9
+
+
+class RatioChange(NamedTuple):
+    """Velocity of a joint per velocity of an actuator, before and after a change of numbers."""
+
+    joint: str
+    actuator: str
+    before: float
+    after: float
+
+
+def compute_ratios_at(binding: Binding, position: Array) -> Array:
+    """
+    Return ``J = dq/da`` of a transmission at the robot's position, without passive joints.
+
+    :param position: Positions of the actuators of the robot [rad or m], NaN if unknown.
+    """
+    at = position[list(binding.actuators)]
+    if binding.transmission.is_constant:
+        at = np.nan_to_num(at)
+    return np.asarray(binding.transmission.jacobian(at))[: len(binding.joints)]
+
+
+def list_changed_ratios(former: Binding, binding: Binding, position: Array) -> list[RatioChange]:
+    """
+    Return the known ratios ``J = dq/da`` of a transmission that differ after a change of numbers.
+
+    :param position: Positions of the actuators of the robot [rad or m], NaN if unknown.
+    """
+    ratios = [compute_ratios_at(each, position) for each in (former, binding)]
+    noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in ratios)
+    return [
+        RatioChange(joint.name, actuator.name, float(old), float(new))
+        for joint, *rows in zip(binding.spec.joints, *ratios, strict=True)
+        for actuator, old, new in zip(binding.spec.actuators, *rows, strict=True)
+        if abs(new - old) > noise  # never for NaN
+    ]
 
 
 def retune_bindings(

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A hardware component of ros2_control that runs the driver of the actuators and gives joints to
+// the controllers: life cycle, handles and names. The core decides every number.
+#include <memory>
+#include <thread>
+
+#include "hardware_interface/system_interface.hpp"
+#include "lifecycle_msgs/msg/state.hpp"
+#include "mapped/core.hpp"
+#include "pluginlib/class_list_macros.hpp"
+#include "pluginlib/class_loader.hpp"
+#include "rclcpp/rclcpp.hpp"
+
+// What ros2_control itself keeps around a driver: life cycle, old and new exports.
+#if __has_include("hardware_interface/hardware_component.hpp")
+#include "hardware_interface/hardware_component.hpp"
+#define MAPPED_HAS_PARAMS 1
+#else
+#include "hardware_interface/system.hpp"
+#define MAPPED_HAS_PARAMS 0
+#endif
+
+namespace MAPPED_NAMESPACE {
+using hardware_interface::CallbackReturn;
+using hardware_interface::CommandInterface;
+using hardware_interface::ComponentInfo;
+using hardware_interface::HardwareInfo;
+using hardware_interface::InterfaceInfo;
+using hardware_interface::return_type;
+using hardware_interface::StateInterface;
+using lifecycle_msgs::msg::State;
+#if MAPPED_HAS_PARAMS
+using Driver = hardware_interface::HardwareComponent;
+#else
+using Driver = hardware_interface::System;
+#endif
+
+// A handle, its place in the rows of the map, and its last value. A handle of the driver that the
+// map does not know has no index. If its actuator has the role of a joint with such an interface,
+// it passes numbers from or to that interface.
+template <typename Pointer, typename JointPointer = Pointer>
+struct Wire {
+  Pointer handle;
+  int index, row;
+  JointPointer of_joint = nullptr;
+  std::string name = "", source = "";  // of the handle, and of where its numbers come from
+  double last = unknown;
+  bool is_due = false;  // the last value could not be set yet
+};
+
+// Tries to set a value that another thread may be reading.
+constexpr int most_tries = 1000;
+
+// Without a value in this cycle, because another thread holds the handle, the last one stays.
+template <typename Handle>
+double read_value(const Handle & handle, double otherwise) {
+  return handle.template get_optional<double>().value_or(otherwise);
+}
+
+template <typename Handle>
+std::shared_ptr<Handle> make_handle(const std::string & owner, const InterfaceInfo & info) {
+  return std::make_shared<Handle>(hardware_interface::InterfaceDescription(owner, info));
+}
+
+class MappedSystem : public hardware_interface::SystemInterface {
+public:
+#if MAPPED_HAS_PARAMS
+  CallbackReturn on_init(
+    const hardware_interface::HardwareComponentInterfaceParams & params) override {
+    if (SystemInterface::on_init(params) != CallbackReturn::SUCCESS) return CallbackReturn::ERROR;
+    return build([&](const HardwareInfo & info) {
+      hardware_interface::HardwareComponentParams of_driver;
+      of_driver.hardware_info = info;
+      of_driver.logger = get_logger();
+      of_driver.clock = get_clock();
+      of_driver.executor = params.executor;
+      return driver_->initialize(of_driver).id();
+    });
+  }
+#else
+  CallbackReturn on_init(const HardwareInfo & info) override {
+    if (SystemInterface::on_init(info) != CallbackReturn::SUCCESS) return CallbackReturn::ERROR;
+    return build([&](const HardwareInfo & of_driver) {
+      return driver_->initialize(of_driver, get_logger(), get_clock()).id();
+    });
+  }
+#endif
+
+  std::vector<StateInterface::ConstSharedPtr> on_export_state_interfaces() override {
+    auto exported = wire(driver_->export_state_interfaces(), &ComponentInfo::state_interfaces,
+                         joint_states_, driver_states_);
+    for (const int t : setup_.own) {
+      if (transmissions[t].name.empty()) continue;
+      InterfaceInfo info;
+      info.name = "status";
+      info.size = 1;
+      const auto handle = make_handle<StateInterface>(transmissions[t].name, info);
+      joint_states_.push_back({handle, t, n_rows});
+      exported.push_back(handle);
+    }
+    return exported;
+  }
+
+  std::vector<CommandInterface::SharedPtr> on_export_command_interfaces() override {
+    auto exported = wire(driver_->export_command_interfaces(), &ComponentInfo::command_interfaces,
+                         joint_commands_, driver_commands_);
+    start_.reserve(driver_commands_.size());
+    stop_.reserve(driver_commands_.size());
+    return exported;
+  }
+
+  // -- life cycle --------------------------------------------------------------------------------
+
+  CallbackReturn on_configure(const rclcpp_lifecycle::State &) override {
+    core_->forget();
+    is_known_ = false;
+    return follow("on_configure", &Driver::configure, State::PRIMARY_STATE_INACTIVE);
+  }
+
+  CallbackReturn on_cleanup(const rclcpp_lifecycle::State &) override {
+    return follow("on_cleanup", &Driver::cleanup, State::PRIMARY_STATE_UNCONFIGURED);
+  }
+
+  CallbackReturn on_shutdown(const rclcpp_lifecycle::State &) override {
+    end_commands();
+    return follow("on_shutdown", &Driver::shutdown, State::PRIMARY_STATE_FINALIZED);
+  }
+
+  // In a dry run the driver stays inactive: it measures, and its motors stay off.
+  CallbackReturn on_activate(const rclcpp_lifecycle::State &) override {
+    if (!is_known_ && read(get_clock()->now(), period_) != return_type::OK)
+      return fail("read", "no OK", "remove the cause and configure the component again");
+    if (const auto problem = core_->resolve_turns(); !problem.empty()) {
+      RCLCPP_ERROR(get_logger(), "%s", problem.c_str());
+      return CallbackReturn::FAILURE;
+    }
+    map_states();
+    core_->begin();
+    for (const auto & each : joint_commands_) (void)set_first(each);
+    for (auto & each : driver_commands_) each.is_due = false;
+    if (setup_.options.is_dry) return CallbackReturn::SUCCESS;
+    return follow("on_activate", &Driver::activate, State::PRIMARY_STATE_ACTIVE);
+  }
+
+  CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override {
+    end_commands();
+    if (setup_.options.is_dry) return CallbackReturn::SUCCESS;
+    return follow("on_deactivate", &Driver::deactivate, State::PRIMARY_STATE_INACTIVE);
+  }
+
+  // A driver that failed has run its on_error already.
+  CallbackReturn on_error(const rclcpp_lifecycle::State &) override {
+    end_commands();
+    auto id = driver_->get_lifecycle_state().id();
+    if (id == State::PRIMARY_STATE_ACTIVE || id == State::PRIMARY_STATE_INACTIVE)
+      id = driver_->error().id();
+    const bool is_back = id == State::PRIMARY_STATE_UNCONFIGURED;
+    return is_back ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
+  }
+
+  // -- modes -------------------------------------------------------------------------------------
+
+  return_type prepare_command_mode_switch(const Names & start, const Names & stop) override {
+    const Flags starts = find_flags(start);
+    const Flags next = core_->plan_switch(starts, find_flags(stop));
+    int row;
+    // A stop is always accepted: a refusal would skip the stop of the driver.
+    if (const int t = core_->find_half(next, starts, row); t >= 0) {
+      RCLCPP_ERROR(get_logger(),
+                   "transmission '%s': expected %s commands of all its %zu joints at once, found "
+                   "some of them",
+                   transmissions[t].name.c_str(), row_names[row], transmissions[t].joints.size());
+      return return_type::ERROR;
+    }
+    const auto result = call_switch(next, start, stop, &Driver::prepare_command_mode_switch);
+    if (result != return_type::OK)
+      fail("prepare_command_mode_switch", "no OK", "a start is refused, a stop is not");
+    return start.empty() ? return_type::OK : result;
+  }
+
+  return_type perform_command_mode_switch(const Names & start, const Names & stop) override {
+    const Flags starts = find_flags(start), stops = find_flags(stop);
+    const Flags claims = core_->read_claims(), next = core_->plan_switch(starts, stops);
+    // ros2_control keeps the numbers of released interfaces: they are no commands.
+    for (const auto & each : joint_commands_)
+      if (next[each.row][each.index] && !claims[each.row][each.index] && !set_first(each))
+        return return_type::ERROR;
+    const auto result = call_switch(next, start, stop, &Driver::perform_command_mode_switch);
+    if (result != return_type::OK)
+      fail("perform_command_mode_switch", "no OK", "switch these controllers again");
+    const bool is_refused = result != return_type::OK && !start.empty();
+    core_->set_refused(starts, is_refused);
+    core_->set_refused(stops, is_refused);
+    core_->set_claims(is_refused ? core_->plan_switch({}, stops) : next);
+    return start.empty() ? return_type::OK : result;
+  }
+
+  // -- each cycle --------------------------------------------------------------------------------
+
+  return_type read(const rclcpp::Time & time, const rclcpp::Duration & period) override {
+    const auto result = driver_->read(time, period);
+    is_known_ = result == return_type::OK;
+    if (is_known_) map_states();
+    return result;
+  }
+
+  return_type write(const rclcpp::Time & time, const rclcpp::Duration & period) override {
+    if (period.nanoseconds() > 0) period_ = period;
+    if (map_commands(period.seconds()))
+      return setup_.options.ends_by_error ? return_type::ERROR : return_type::DEACTIVATE;
+    send();
+    since_log_ += period.seconds();
+    if (setup_.options.is_dry && since_log_ > 1.0) log_dry_run();
+    return setup_.options.is_dry ? return_type::OK : driver_->write(time, period);
+  }
+
+private:
+  // Export the interfaces of the joints, and those of the driver that belong to no joint.
+  template <typename Pointer, typename JointPointer>
+  std::vector<Pointer> wire(const std::vector<Pointer> & of_driver,
+                            std::vector<InterfaceInfo> ComponentInfo::* interfaces,
+                            std::vector<Wire<JointPointer>> & joints,
+                            std::vector<Wire<Pointer, JointPointer>> & drivers) {
+    std::vector<Pointer> exported;
+    std::map<std::string, JointPointer> passed;
+    for (const auto & joint : info_.joints) {
+      for (const auto & each : joint.*interfaces) {
+        auto handle = make_handle<typename JointPointer::element_type>(joint.name, each);
+        if (const int row = find_row(each.name); row >= 0)
+          joints.push_back({handle, setup_.find_joint(joint.name), row});
+        else
+          passed[setup_.find_actuator(joint.name) + "/" + each.name] = handle;
+        exported.push_back(handle);
+      }
+    }
+    for (const auto & handle : of_driver) {
+      const auto name = handle->get_name();
+      const int row = find_row(handle->get_interface_name());
+      const int a = find_name(actuator_names, n_actuators, handle->get_prefix_name());
+      const auto joint = passed.count(name) ? passed[name] : nullptr;
+      drivers.push_back(
+        {handle, row < 0 ? -1 : a, row, joint, name, joint ? joint->get_name() : name});
+      if (drivers.back().index < 0 && !joint) exported.push_back(handle);
+    }
+    return exported;
+  }
+
+  void map_states() {
+    Actuators measured;
+    measured.fill(unknown);
+    for (auto & each : driver_states_) {
+      if (each.index < 0 && !each.of_joint) continue;
+      each.last = read_value(*each.handle, each.index < 0 ? unknown : each.last);
+      if (each.index < 0)
+        (void)each.of_joint->set_value(each.last);
+      else
+        measured[each.row][each.index] = each.last;
+    }
+    core_->take_states(measured);
+    for (auto & each : joint_states_)
+      (void)each.handle->set_value(core_->read_state(each.row, each.index));
+  }
+
+  // Returns whether there was no result for hold_timeout. Reports are throttled by the core.
+  bool map_commands(double period) {
+    core_->choose_runs();
+    Joints commands;
+    commands.fill(unknown);
+    for (auto & each : joint_commands_) {
+      if (!core_->is_used(each.row, each.index)) continue;
+      each.last = core_->is_new(each.row, each.index) ? unknown : each.last;
+      commands[each.row][each.index] = each.last = read_value(*each.handle, each.last);
+    }
+    const bool is_over = core_->take_commands(commands, period);
+    for (const int t : setup_.own) {
+      if (const uint32_t bits = core_->read_report(t))
+        RCLCPP_WARN(get_logger(), "transmission '%s' of joint '%s': %s",
+                    transmissions[t].name.c_str(), joint_names[transmissions[t].joints[0]],
+                    describe_bits(bits).c_str());
+    }
+    return is_over;
+  }
+
+  // An actuator without a number is not written: its driver keeps the last one. A number that
+  // could not be set is set in the next cycle. Returns whether all are.
+  bool send() {
+    bool is_done = true;
+    for (auto & each : driver_commands_) {
+      double value = unknown;
+      if (each.index >= 0)
+        value = core_->sent()[each.row][each.index];
+      else if (each.of_joint)
+        value = read_value(*each.of_joint, unknown);
+      each.is_due = each.is_due || std::isfinite(value);
+      each.last = std::isfinite(value) ? value : each.last;
+      if (setup_.options.is_dry || !each.is_due) continue;
+      each.is_due = !each.handle->set_value(each.last);
+      is_done = is_done && !each.is_due;
+    }
+    return is_done;
+  }
+
+  void log_dry_run() {
+    since_log_ = 0.0;
+    for (const auto & each : driver_commands_)
+      if (each.is_due)
+        RCLCPP_INFO(get_logger(), "dry run: %s would be %g", each.handle->get_name().c_str(),
+                    each.last);
+  }
+
+  // At the end nothing is claimed, and no motor goes on.
+  void end_commands() {
+    core_->drop_claims();
+    if (driver_->get_lifecycle_state().id() == State::PRIMARY_STATE_ACTIVE) {
+      (void)map_commands(0.0);
+      for (int k = 0; k < most_tries && !send(); k++) std::this_thread::yield();
+      (void)driver_->write(get_clock()->now(), period_);
+    }
+    core_->begin();
+  }
+
+  // Set what an interface holds when it is claimed.
+  bool set_first(const Wire<CommandInterface::SharedPtr> & each) const {
+    const double value = core_->first_command(each.row, each.index);
+    for (int k = 0; k < most_tries; k++)
+      if (each.handle->set_value(value)) return true;
+    return false;
+  }
+
+  // Names of other components have no effect.
+  Flags find_flags(const Names & names) const {
+    Flags flags{};
+    for (const auto & each : joint_commands_)
+      if (contains(names, each.handle->get_name())) flags[each.row][each.index] = true;
+    return flags;
+  }
+
+  // Switch the driver. Names move to its lists and back, because a copy could allocate.
+  return_type call_switch(const Flags & next, const Names & start, const Names & stop,
+                          return_type (Driver::*call)(const Names &, const Names &)) {
+    if (setup_.options.is_dry) return return_type::OK;
+    const Flags claims = core_->read_claims();
+    const auto move_names = [&](bool is_back) {
+      std::size_t n_start = 0, n_stop = 0;
+      for (auto & each : driver_commands_) {
+        const bool passes = each.index < 0;
+        const bool was = !passes && core_->runs_actuator(claims, each.row, each.index);
+        const bool will = !passes && core_->runs_actuator(next, each.row, each.index);
+        const bool starts = passes ? contains(start, each.source) : will && !was;
+        const bool stops = passes ? contains(stop, each.source) : was && !will;
+        if ((stops || starts) && is_back)
+          each.name = std::move(stops ? stop_[n_stop++] : start_[n_start++]);
+        else if (stops || starts)
+          (stops ? stop_ : start_).push_back(std::move(each.name));
+      }
+    };
+    move_names(false);
+    const bool is_empty = start_.empty() && stop_.empty();
+    const auto result = is_empty ? return_type::OK : ((*driver_).*call)(start_, stop_);
+    move_names(true);
+    start_.clear();
+    stop_.clear();
+    return result;
+  }
+
+  // -- start -------------------------------------------------------------------------------------
+
+  template <typename Initialize>
+  CallbackReturn build(Initialize initialize) {
+    try {
+      setup_ = read_setup(info_);
+      for (const auto & note : setup_.notes) RCLCPP_INFO(get_logger(), "%s", note.c_str());
+      core_ = std::make_unique<Core>(setup_);
+      // As in the manager: only the move unsets the times of the last cycles.
+      Driver driver(std::unique_ptr<hardware_interface::SystemInterface>(
+        loader_.createUnmanagedInstance(setup_.options.driver_plugin)));
+      driver_ = std::make_unique<Driver>(std::move(driver));
+      if (initialize(describe_driver(info_, setup_)) != State::PRIMARY_STATE_UNCONFIGURED)
+        return fail("on_init", "no SUCCESS", "see its messages");
+    } catch (const std::exception & error) {
+      RCLCPP_ERROR(get_logger(), "%s", error.what());
+      return CallbackReturn::ERROR;
+    }
+    if (info_.rw_rate > 0) period_ = rclcpp::Duration::from_seconds(1.0 / info_.rw_rate);
+    return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn fail(const char * call, const char * result, const char * advice) const {
+    RCLCPP_ERROR(get_logger(), "driver '%s': %s returned %s: %s",
+                 setup_.options.driver_plugin.c_str(), call, result, advice);
+    return CallbackReturn::ERROR;
+  }
+
+  // The state of this component follows its driver: FAILURE if the driver is where it was, ERROR
+  // if its on_error has run.
+  CallbackReturn follow(const char * call, const rclcpp_lifecycle::State & (Driver::*change)(),
+                        uint8_t wanted) {
+    const auto before = driver_->get_lifecycle_state().id();
+    const auto now = ((*driver_).*change)().id();
+    if (now == wanted) return CallbackReturn::SUCCESS;
+    if (now == State::PRIMARY_STATE_FINALIZED)
+      return fail(call, "ERROR, and so did its on_error", "it is finalized, start it again");
+    if (now != before)
+      return fail(call, "ERROR", "remove the cause, then configure and activate the component");
+    fail(call, "FAILURE", "remove the cause and repeat the transition");
+    return CallbackReturn::FAILURE;
+  }
+
+  // -- members -----------------------------------------------------------------------------------
+
+  // The loader outlives the driver.
+  pluginlib::ClassLoader<hardware_interface::SystemInterface> loader_{
+    "hardware_interface", "hardware_interface::SystemInterface"};
+  std::unique_ptr<Driver> driver_;
+  Setup setup_{};
+  std::unique_ptr<Core> core_;
+
+  double since_log_ = 0.0;  // of a dry run [s]
+  bool is_known_ = false;   // whether the driver has been read since it was configured
+  rclcpp::Duration period_ = rclcpp::Duration::from_seconds(0.01);  // of the last cycle
+
+  std::vector<Wire<StateInterface::SharedPtr>> joint_states_;  // also of followers, and statuses
+  std::vector<Wire<CommandInterface::SharedPtr>> joint_commands_;
+  std::vector<Wire<StateInterface::ConstSharedPtr, StateInterface::SharedPtr>> driver_states_;
+  std::vector<Wire<CommandInterface::SharedPtr, CommandInterface::SharedPtr>> driver_commands_;
+  Names start_, stop_;
+};
+
+}  // namespace MAPPED_NAMESPACE
+
+PLUGINLIB_EXPORT_CLASS(MAPPED_NAMESPACE::MappedSystem, hardware_interface::SystemInterface)
