@@ -71,6 +71,7 @@ class MovedArm:
     :param flips: Probability of each hidden sign.
     :param scale: Largest hidden change of a reduction, as a share.
     :param wraps: Whether encoders count one turn only.
+    :param beyond: Largest distance of each stop from the limit [rad], at random.
     """
 
     text: str
@@ -81,7 +82,9 @@ class MovedArm:
     rate: float = 60.0
     is_free: bool = False
     miss: float = MISS
+    beyond: float = 0.0
     time: float = 0.0
+    seconds: float = 0.0
 
     def __post_init__(self):
         self.robot = RobotTransmissions(load_description(self.text))
@@ -105,7 +108,13 @@ class MovedArm:
         periods = dict.fromkeys(self.robot.actuator_names, period) if self.wraps else {}
         self.hand = HandCalibration(self.robot, periods, is_free=self.is_free)
         tracks = [each.tracks[place] for each, place in self.hand.joints]
-        self.stops = {each.name: (each.limits.lower, each.limits.upper) for each in tracks}
+        self.stops = {
+            each.name: tuple(
+                end + self.beyond * self.random.uniform(-1.0, 1.0)
+                for end in (each.limits.lower, each.limits.upper)
+            )
+            for each in tracks
+        }
         self.joints = {
             name: self.random.uniform(0.8 * lower, 0.8 * upper)
             for name, (lower, upper) in self.stops.items()
@@ -129,6 +138,7 @@ class MovedArm:
     def move(self, name, to, seconds=1.0):
         """Move a joint by hand: smooth on the whole, with jerks and pauses."""
         begin = self.joints[name]
+        self.seconds += seconds
         count = max(int(seconds * self.rate), 2)
         pause = self.random.integers(0, count)
         for step in range(1, count + 1):
@@ -154,9 +164,9 @@ class MovedArm:
             name, way = track.name, 0.2 * track.span
             if self.joints[name] + way > track.limits.upper - 0.05:
                 self.move(name, track.limits.lower + 0.1 * track.span)
-            self.hand.mark_direction(each, place)
+            self.hand.begin_move(each, place)
             self.move(name, self.joints[name] + way)
-            self.hand.mark_direction(each, place)
+            self.hand.end_move()
 
     def approach(self, name, side, miss=None):
         """Move a joint to a stop, or almost, and back."""
@@ -177,3 +187,52 @@ class MovedArm:
         if self.wraps:  # the bridge finds the turn
             away -= np.round(away / (2.0 * math.pi)) * 2.0 * math.pi
         return dict(zip([t.name for t in hand.tracks], np.abs(away).max(axis=0), strict=True))
+
+
+class GuidedHand:
+    """
+    A hand that does what each step asks.
+
+    :param arm: The arm.
+    :param guide: The steps.
+    :ivar presses: Number of buttons, or keys.
+    """
+
+    def __init__(self, arm, guide):
+        self.arm, self.guide, self.presses = arm, guide, 0
+
+    def press(self, act=None):
+        """Press the button of the step, or another one."""
+        self.presses += 1
+        self.guide.press(act)
+
+    def do_step(self):
+        """Do the present step."""
+        arm, guide = self.arm, self.guide
+        guide.update()
+        step = guide.step
+        if step.pose is not None:
+            arm.joints.update({name: step.pose.get(name, 0.0) for name in arm.joints})
+            arm.rest()
+            self.press()
+        elif step.primary is not None and not step.obstacle:
+            self.press()
+        elif step.primary is not None and step.side:
+            lower, upper = arm.stops[step.joint]
+            if arm.joints[step.joint] > upper - 0.25 * (upper - lower):
+                arm.move(step.joint, upper - 0.6 * (upper - lower))
+                self.press(dict(guide.others)['s'])
+            arm.rest()
+            guide.update()
+            arm.move(step.joint, arm.joints[step.joint] + 0.2 * (upper - lower))
+        else:
+            for side in (step.side,) if step.side else (1, -1):
+                arm.approach(step.joint, side)
+
+    def run(self, most=400):
+        """Do steps until all joints are known, then write."""
+        for _ in range(most):
+            if self.guide.step.primary is None and not self.guide.step.joint:
+                self.press(self.guide.write_act)
+                break
+            self.do_step()

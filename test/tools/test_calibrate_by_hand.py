@@ -13,14 +13,25 @@ import struct
 import subprocess
 import sys
 
-from moved_arm import ANKLE, GEARED, KNEE, MovedArm, pair, servo, SERVOS, stops
+from moved_arm import (
+    ANKLE,
+    GEARED,
+    GuidedHand,
+    KNEE,
+    MovedArm,
+    pair,
+    servo,
+    SERVOS,
+    stops,
+)
 import numpy as np
 import pytest
 from zoo.elements import load, params, transmission, urdf
 
 from transmission_bridge.description import effective_limits
-from transmission_bridge.tools.calibration.actions import HandActions, make_lines
+from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import compute_spread_factor, HandCalibration
+from transmission_bridge.tools.calibration.screen import HandScreen
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
@@ -152,10 +163,9 @@ def test_the_direction_comes_first():
     arm.hand.is_confirmed = True
     for outcome in judged(arm).values():
         assert outcome.refusal.endswith('towards positive first')
-    first = arm.hand.joints[0]
-    arm.hand.mark_direction(*first)
+    arm.hand.begin_move(*arm.hand.joints[0])
     arm.send()
-    arm.hand.mark_direction(*first)
+    arm.hand.end_move()
     assert 'has hardly moved' in arm.hand.trouble
 
 
@@ -166,9 +176,9 @@ def test_exchanged_motors_are_named_and_nothing_is_known():
     (wrist,) = hand.transmissions
     for place, way in ((0, (50.0, 50.0)), (1, (-50.0, 50.0))):
         hand.store(np.zeros(2), 0.0)
-        hand.mark_direction(wrist, place)
+        hand.begin_move(wrist, place)
         hand.store(0.3 * np.array(way), 1.0)
-        hand.mark_direction(wrist, place)
+        hand.end_move()
         hand.store(np.zeros(2), 2.0)
     outcome = hand.judge(wrist)
     assert not outcome.values
@@ -203,11 +213,12 @@ def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
     assert 'moved too fast' in arm.hand.trouble
     assert hand.tracks[0].find_stop(1) is None
     # So does one whose readings stopped, and a direction that was begun before.
-    arm.hand.mark_direction(hand, 0)
+    arm.hand.begin_move(hand, 0)
     arm.hand.trouble = ''
     arm.hand.store(np.array([4.0]), arm.time + 11.0)
     assert 'or they stopped' in arm.hand.trouble
-    assert arm.hand.moving is None
+    arm.hand.end_move()
+    assert math.isnan(arm.hand.measure_move(hand, 0)[0])
 
 
 def test_a_type_without_zeros_of_its_actuators_is_refused():
@@ -217,49 +228,172 @@ def test_a_type_without_zeros_of_its_actuators_is_refused():
     hand = HandCalibration(load(text), {})
     (grip,) = hand.transmissions
     hand.store(np.array([0.5]), 0.0)
-    hand.mark_direction(grip, 0)
+    hand.begin_move(grip, 0)
     hand.store(np.array([1.0]), 1.0)
-    hand.mark_direction(grip, 0)
+    hand.end_move()
     assert 'has no number for the zero of each actuator' in hand.judge(grip).refusal
 
 
-# -- screen ---------------------------------------------------------------------------------------
+def test_where_a_motion_begins_is_no_stop(seed):
+    """Only where it turns back; and the first motion to both ends counts once for each."""
+    arm = make_arm(urdf({'arm': stops()}, servo('arm')), seed)
+    (track,) = arm.hand.transmissions[0].tracks
+    track.forget()
+    arm.move('arm', 1.0)
+    assert [track.count_approaches(side) for side in (-1, 1)] == [0, 0]
+    arm.move('arm', 0.0)
+    assert [track.count_approaches(side) for side in (-1, 1)] == [0, 1]
 
 
-def test_the_screen_tells_what_is_known_and_fits_80_columns(seed):
-    """First that the torque is off; keys choose, claim and write; what is missing is told."""
-    arm = MovedArm(SERVOS, np.random.default_rng(seed), miss=math.radians(0.2))
-    obstacle = ['no positions']
-    actions = HandActions(arm.hand, {}, lambda: obstacle[0])
-    actions.handle_keys('y')
-    assert not actions.is_safe
+# -- steps ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('text', 'wraps', 'pose'), [
+    (SERVOS, True, None), (GEARED, False, None), (GEARED, False, {}),
+], ids=['servos', 'geared', 'pose'])  # fmt: skip
+def test_a_hand_that_does_what_each_step_asks_writes_numbers_that_are_right(
+    text, wraps, pose, seed
+):
+    """With stops, or with a pose; nothing is silently wrong."""
+    flips = 0.3 if wraps else 0.0  # signs alone cannot explain each motion of a four-bar linkage
+    arm = MovedArm(text, np.random.default_rng([9, seed]), wraps=wraps, flips=flips)
+    guide = HandGuide(arm.hand, {})
+    hand = GuidedHand(arm, guide)
+    hand.press()
+    hand.press(guide.step.primary if pose is None else guide.step.second)
+    hand.run()
+    assert guide.finished
+    assert {each.transmission for each in guide.written} == set(arm.robot.transmissions)
+    for outcome in guide.written:
+        for name, error in arm.compute_errors(outcome).items():
+            assert error <= min(BOUND, outcome.uncertainty[name]) + TICK
+
+
+def test_measured_stops_are_inside_of_the_true_ones(seed):
+    """After a pose, from three approaches to each; without a pose, or from one, there is none."""
+    text = urdf({'arm': stops()}, servo('arm'))
+    arm = MovedArm(text, np.random.default_rng([7, seed]), beyond=math.radians(5.0))
+    guide = HandGuide(arm.hand, {})
+    guide.wants_limits = True
+    hand = GuidedHand(arm, guide)
+    hand.press()
+    hand.press(guide.step.second)
+    while not arm.hand.transmissions[0].poses:
+        hand.do_step()
+    for side in (1, -1):
+        arm.approach('arm', side)
+    assert guide.stops == {}
+    hand.run()
+    (lower, upper), (least, most) = guide.stops['arm'], arm.stops['arm']
+    assert least <= lower < lower + 2.0 < upper <= most
+    assert guide.finished
+
+
+def test_a_direction_is_taken_from_one_motion_that_did_not_come_back(seed):
+    """Before, and after a motion in both directions, the button cannot be pressed."""
+    arm = MovedArm(urdf({'arm': stops()}, servo('arm')), np.random.default_rng(seed), flips=0.0)
+    guide = HandGuide(arm.hand, {})
+    guide.is_safe = True
+    guide.answer(is_confirmed=True)
+    arm.move('arm', 0.0)
+    arm.rest()
+    guide.update()
+    assert guide.step.obstacle.startswith('moved 0.0 deg of ')
+    arm.move('arm', -0.6)
+    assert guide.step.obstacle == ''
+    arm.move('arm', 0.1)
+    assert 'both ways' in guide.step.obstacle
+    guide.press()
+    assert not arm.hand.transmissions[0].moves
+    arm.rest()
+    guide.update()
+    arm.move('arm', 0.5)
+    guide.press()
+    assert arm.hand.transmissions[0].has_directions
+    assert arm.hand.transmissions[0].signs == {}
+    guide.press(dict(guide.others)['s'])
+    assert guide.step.title == 'Turn arm as the arrow shows'
+
+
+def test_what_is_left_out_is_not_written_and_write_says_what_is_missing(seed):
+    """A joint without a result blocks, unless the user leaves it out."""
+    arm = make_arm(SERVOS, seed, miss=math.radians(0.2))
+    guide = HandGuide(arm.hand, {})
+    guide.is_safe = True
+    approach_all(arm)
+    arm.hand.start_again(arm.hand.transmissions[2])
+    assert guide.write_obstacle == 'without a result: elbow'
+    guide.press(guide.write_act)
+    assert guide.troubles == ['nothing is written: without a result: elbow']
+    guide.choose(2)
+    guide.press(dict(guide.others)['l'])
+    assert guide.step.title == 'All joints are known'
+    guide.press(guide.write_act)
+    assert guide.finished
+    # What was written stays, whatever is known afterwards; a refusal of the bridge continues.
+    written = [each.values for each in guide.written]
+    assert len(written) == 5
+    approach_all(arm)
+    assert [each.values for each in guide.written] == written
+    guide.resume('the bridge is busy')
+    assert (guide.finished, guide.written) == (None, [])
+    assert guide.troubles == ['the bridge is busy']
+
+
+def test_a_joint_without_number_or_limits_is_not_asked_for_its_stops():
+    """It can be left out, or needs a pose."""
+    table = params(actuator='0 0.5 1.2 2', joint='0 0.6 0.9 1')
+    text = transmission('grip', 'Tabulated', ['jaw'], ['m'], table) + servo('wheel')
+    hand = HandCalibration(load(urdf({'jaw': stops(0.0, 1.0), 'wheel': 'continuous'}, text)), {})
+    guide = HandGuide(hand, {})
+    guide.is_safe = True
+    guide.answer(is_confirmed=True)
+    assert guide.step.title == 'jaw cannot be calibrated'
+    guide.press()
+    for time, position in ((0.0, 0.0), (1.0, 1.0)):
+        hand.store(np.array([0.0, position]), time)
+        if not time:
+            hand.begin_move(*hand.joints[1])
+    guide.press()
+    assert guide.step.title == 'wheel needs a pose'
+    guide.press(guide.step.second)
+    assert guide.step.pose == {}
+
+
+@pytest.mark.parametrize(('width', 'height'), [(80, 24), (40, 10), (30, 8)])
+def test_the_screen_fits_and_no_name_is_cut(width, height):
+    """The title and the keys are there in each step."""
+    arm = MovedArm(SERVOS, np.random.default_rng(3), miss=math.radians(0.2))
+    guide = HandGuide(arm.hand, {}, lambda: '')
+    screen, hand = HandScreen(guide), GuidedHand(arm, guide)
+    for _ in range(12):
+        for keys in ('', '?'):
+            screen.handle_keys(keys)
+            texts = [text for text, _ in screen.make_lines(width, height)]
+            assert len(texts) <= height
+            assert all(len(text) <= width for text in texts)
+            words = ' '.join(texts).split()
+            assert all(word in words for word in guide.step.title.split())
+        screen.handle_keys('?')
+        assert 'q: end' in ' '.join(' '.join(texts).split())
+        hand.do_step()
+
+
+def test_keys_do_what_the_buttons_do():
+    """Keys n and o answer, w writes, q ends; other keys are ignored."""
+    arm, obstacle = MovedArm(SERVOS, np.random.default_rng(1)), ['no positions']
+    guide = HandGuide(arm.hand, {}, lambda: obstacle[0])
+    screen = HandScreen(guide)
+    screen.handle_keys('n')
+    assert not guide.is_safe
     obstacle[0] = ''
-    lines = make_lines(actions, 80)
-    assert any('torque of all motors off' in text for text, _ in lines)
-    actions.handle_keys('xy')
-    assert actions.is_safe
-    arm.show_directions()
-    actions.handle_keys('w')
-    shown = '\n'.join(text for text, _ in make_lines(actions, 80))
-    assert 'nothing is written: pan_drive: no pose yet' in shown
-    actions.handle_keys('s')
-    approach_all(arm)
-    actions.handle_keys('nnb')
-    lines = make_lines(actions, 80)
-    assert len(lines) <= 24
-    assert all(len(text) <= 80 for text, _ in lines)
-    assert [text[:6] for text, style in lines if style == 'green'] == [
-        f'{">" if name == "lift" else " "} {name:4}'[:6] for name in arm.joints
-    ]
-    actions.handle_keys('w')
-    assert actions.finished
-    # What was written stays, whatever is known afterwards; a refusal of the bridge goes on.
-    written = [each.values for each in actions.written]
-    approach_all(arm)
-    assert [each.values for each in actions.written] == written
-    actions.resume('the bridge is busy')
-    assert (actions.finished, actions.written) == (None, [])
-    assert ('the bridge is busy', True) in actions.sentences
+    screen.handle_keys('xnw')
+    assert guide.is_safe
+    assert 'nothing is written' in guide.troubles[0]
+    screen.handle_keys('o')
+    assert (guide.has_answered, arm.hand.is_confirmed) == (True, False)
+    screen.handle_keys('q')
+    assert guide.finished is False
 
 
 # -- commands -------------------------------------------------------------------------------------
@@ -401,25 +535,25 @@ def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
     shows('publishes actuator_commands: end it first')
     peer.node.destroy_publisher(stranger)
     terminal.press('')
-    shows('y: the torque is off')
-    terminal.press('y')  # without effect while no state came for a second
-    while shows('y: the torque is off', 'towards +: begin') != 'towards +: begin':
-        terminal.press('y')
-    for motor, way, now in (('arm_motor', -3.0, '-11.5 deg'), ('tool_motor', -1.0, '-28.6 deg')):
-        terminal.press('d')
-        shows("then 'towards +: end'")
-        position[motor] += way
-        shows(now)
-        terminal.press('d')
-        shows('towards +: begin')
+    shows('The torque is off')
+    terminal.press('n')  # without effect while no state came for a second
+    while shows('The torque is off', 'as the arrow shows') != 'as the arrow shows':
         terminal.press('n')
-        shows('towards +: begin')
-    terminal.press('p')
-    while shows('hold the arm still', '±') != '±':
-        terminal.press('p')
+    for motor, way, name, following in (
+        ('arm_motor', -3.0, 'Turn arm', 'Turn tool'),
+        ('tool_motor', -1.0, 'Turn tool', 'into the pose'),
+    ):
+        shows(f'{name} as')
+        shows('moved 0.0 deg')
+        position[motor] += way
+        while shows('of 6.9 deg', following) != following:
+            terminal.press('n')
+    terminal.press('n')
+    while shows('moving', 'All joints are known') != 'All joints are known':
+        terminal.press('n')
     terminal.press('w')
     # If the bridge was busy, or no state came for a second, nothing is lost.
-    while shows('does not store the numbers', 'nothing is written', 'stored in') != 'stored in':
+    while shows('does not store', 'nothing is written', 'stored in') != 'stored in':
         terminal.press('w')
     terminal.process.wait(timeout=60)
     assert terminal.process.returncode == 0

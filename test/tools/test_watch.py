@@ -13,6 +13,7 @@ import threading
 
 from hypothesis import given, strategies as st
 import pytest
+from zoo.elements import transmission, urdf
 
 from transmission_bridge.bridge.diagnostics.status import ERROR, Fact, OK, Status, WARN
 from transmission_bridge.tools.bridge_client import BridgeClient, read_bridge_reports
@@ -63,7 +64,8 @@ def commands_of(topic: str, level: int = OK, **clamped: object) -> Status:
 def lines_of(state, now=10.0, pager=None, missing=(), size=None) -> list[str]:
     """Return the texts of a page, or without a size all lines as for a pipe."""
     top = [(sentence, 'bold red') for sentence in missing]
-    return [text for text, _ in make_screen(state, now, top, pager or Pager(), size)]
+    lines = [text for text, _ in make_screen(state, now, top, pager or Pager(), size)]
+    return [text[2:] if text[:2] in ('  ', '! ') else text for text in lines]
 
 
 # -- data ----------------------------------------------------------------------------------------
@@ -202,12 +204,11 @@ def test_units_of_drivers_stand_behind_the_actuators_that_have_any():
     (line,) = (line for line in lines_of(state) if line.startswith('left/m1'))
     assert line.endswith('turn, rpm, A')
     assert 'turn, rpm, A' in ''.join(lines_of(state, size=(200, 24)))
-    # Without room for a column a line names the actuators.
-    assert "POS, VEL, EFF of 'left/m1': turn, rpm, A" in lines_of(state, size=(40, 20))
     values = {f'units {side}m{n}': 'tick' for side in ('', 'left/') for n in (1, 2)}
     hear(state, 1.0, *parts, status_of('actuators', OK, 'all known', **values))
-    lines = lines_of(state, size=(40, 20))
-    assert [line for line in lines if 'tick' in line] == ['POS, VEL, EFF of actuators: tick']
+    # If it is the same for all, it is in the heading.
+    (line,) = (line for line in lines_of(state, size=(40, 20)) if 'tick' in line)
+    assert line.split() == ['ACTUATOR', 'POS', 'tick', 'AGE', 's']
 
 
 ALL, DRIVER, JOINTS = 'actuator_states joint_states', 'actuator_states', 'joint_states'
@@ -291,7 +292,7 @@ def test_a_live_table_shows_names_as_they_are_and_needs_rich(monkeypatch, hide, 
     with open_screen(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
         assert is_live == has_rich
         assert not show([])
-    assert all(each in out.getvalue() for each in ('[bold]elbow[/]', 'AGE [s]', '1.2500'))
+    assert all(each in out.getvalue() for each in ('[bold]elbow[/]', 'AGE s', '1.2500'))
     assert ("pip install --editable '.[cli]'" in err.getvalue()) == (not has_rich)
 
 
@@ -333,7 +334,7 @@ def test_a_page_fits_the_terminal(width, height, count, sentences, keys):
         pager.handle_keys('n')
         lines = lines_of(state, 10.0, pager, missing, size)
     # A name that does not fit keeps both ends.
-    assert [name[-5:] for name in seen] == ['motor'] * count + ['joint'] * count
+    assert [name[-2:] for name in seen] == ['nt'] * count + ['or'] * count
     if width >= 60:
         assert [name[:15] for name in seen] == [f'left_finger_{n:03}' for n in range(count)] * 2
 
@@ -342,14 +343,14 @@ def test_on_a_narrow_terminal_position_age_and_command_stay():
     """Counts, efforts and velocities give way first; at 80 columns no name is shortened."""
     state = robot_of(30)
     headings = {
-        width: ' '.join(lines_of(state, size=(width, 24))[0].split())
+        width: ' '.join(lines_of(state, size=(width, 24))[1].split())
         for width in (24, 40, 60, 80, 160)
     }
     assert headings[160] == headings[80] + ' CLAMPED'
-    assert headings[80] == 'ACTUATOR POS VEL EFF CMD POS AGE [s]'
-    assert headings[60] == 'ACTUATOR POS CMD POS AGE [s]'
-    assert headings[40] == 'ACTUATOR POS AGE [s]'
-    assert headings[24] == 'ACTUATOR POS'
+    assert headings[80] == 'JOINT POS VEL EFF CMD AGE s'
+    assert headings[60] == 'JOINT POS CMD AGE s'
+    assert headings[40] == 'JOINT POS AGE s'
+    assert headings[24] == 'JOINT POS'
 
 
 def test_plain_lines_show_every_row_and_topic_or_those_of_a_filter():
@@ -379,24 +380,24 @@ def test_numbers_fit_their_column_and_zero_has_no_sign(size):
 def test_colours_mean_what_the_legend_says(age, colour):
     """Old rows are dim, clamped joints yellow."""
     lines = make_screen(robot_of(1, age), 10.0, [], Pager(), (80, 24))
-    assert lines[-1][0].startswith('dim: older than 0.5 s   yellow: commands clamped')
-    assert [s for text, s in lines if text.startswith('left_finger_000_joint')] == [colour]
+    assert lines[-1][0].endswith('yellow: warning   red: unknown   dim: > 0.5 s')
+    assert [s for text, s in lines if text.startswith('! left_finger_000_joint')] == [colour]
 
 
 def test_keys_turn_pages_and_filter():
     """As in a pager: n and p, arrows; / begins a filter, Enter keeps it, Esc ends it; q ends."""
     state, pager = robot_of(60), Pager()
     for keys, status in (
-        ('', 'page 1 of 7   n p: turn'),
-        ('n \x1b[C', 'page 4 of 7'),
-        ('p\x1b[5~\x1b[D\x1b[D', 'page 7 of 7'),
+        ('', 'page 1 of 6   n p: turn'),
+        ('n \x1b[C', 'page 4 of 6'),
+        ('p\x1b[5~\x1b[D\x1b[D', 'page 6 of 6'),
         ('/FINGER_01?_jx', 'filter: FINGER_01?_jx_'),
         ('\x7f\r', "10 of 'FINGER_01?_j'   Esc: all"),
-        ('\x1b', 'page 1 of 7'),
+        ('\x1b', 'page 1 of 6'),
     ):
         pager.handle_keys(keys)
         lines = lines_of(state, pager=pager, size=(80, 24))
-        assert lines[-2].startswith(status)
+        assert lines[-1].startswith(status)
         if keys.endswith('\r'):
             names = [line.split()[0] for line in lines if 'finger' in line]
             assert names == [f'left_finger_{number:03}_joint' for number in range(10, 20)]
@@ -420,6 +421,66 @@ def test_keys_are_read_without_waiting_and_the_terminal_is_given_back():
         assert termios.tcgetattr(theirs) == before
     with open_keys(io.StringIO()) as pressed:
         assert pressed() == ''
+
+
+ONE = urdf(
+    {'q': 'revolute lower="-1" upper="3" velocity="1" effort="1"', 'p': 'continuous'},
+    transmission('t', 'Simple', ['q'], ['m']),
+)
+
+
+@given(st.floats(-5.0, 5.0), st.integers(0, 4096))
+def test_a_joint_and_its_motor_are_one_row_with_a_bar_between_the_limits(position, ticks):
+    """The needle is where the joint is, ticks are whole numbers, and units are in the heading."""
+    state = WatchState()
+    state.set_description('<robot')
+    state.set_description(ONE)
+    store(state, 'joint_states', 1.0, q=position, p=1.0)
+    store(state, 'actuator_states', 1.0, m=float(ticks), x=2.0)
+    units = {'units m': 'tick, tick/s, SI', 'units x': 'tick, tick/s, SI'}
+    hear(state, 1.0, status_of('actuators', OK, 'all known', **units),
+         status_of('driver bus', OK, 'running', **{'temperature [C] m': '41'}))  # fmt: skip
+    rows = {row.name: row for row in state.make_rows(1.0)}
+    assert [*rows] == ['q', 'p', 'x']
+    assert (rows['q'].motor.name, rows['q'].limits, rows['q'].units) == ('m', (-1.0, 3.0), 'rad')
+    lines = lines_of(state, 1.0, size=(100, 20))
+    assert {'rad', 'tick', 'MOTOR'} <= set(lines[1].split())
+    (line,) = (line for line in lines if line.startswith('q '))
+    assert str(ticks) in line.split()
+    bar = line[line.index('[') + 1 : line.index(']')]
+    if -1.0 <= position <= 3.0:
+        assert bar.index('|') / (len(bar) - 1) == pytest.approx((position + 1) / 4, abs=0.05)
+    else:
+        assert line[line.index(']') + 1 : line.index(']') + 2] == ('>' if position > 0 else ' ')
+        assert set(bar) == {' '}
+    assert '41' in lines_of(state, 1.0, size=(200, 20))[2].split()
+
+
+def test_a_joint_beyond_its_limits_is_marked_and_its_past_is_a_curve():
+    """By keys of the diagnostics, not by sentences."""
+    state = WatchState()
+    state.set_description(ONE)
+    for number in range(100):
+        store(state, 'joint_states', 0.5 * number, q=0.01 * number, p=0.0)
+    hear(state, 49.5, status_of('joints', WARN, 'x', **{'position of q': 'beyond'}))
+    lines = make_screen(state, 49.5, [], Pager(), (170, 40))
+    ((text, style),) = ((text, style) for text, style in lines if ' q ' in text[:4])
+    assert (text[:3], style) == ('! q', 'yellow')
+    assert sum(text.count(each) for each in '▁▂▃▄▅▆▇█') == 40
+    assert '▁▁▁▂' in text
+
+
+def test_eighteen_joints_fit_on_24_lines():
+    """With two findings; the whole findings and the topics are on larger screens."""
+    state = WatchState()
+    store(state, 'joint_states', 9.9, **{f'joint_{n:02}': 0.1 for n in range(18)})
+    words = 'a long sentence ' * 12
+    hear(state, 9.9, Status('one', WARN, words, ()), Status('two', WARN, words, ()))
+    assert sum(line.startswith('joint_') for line in lines_of(state, size=(80, 23))) >= 18
+    small, large = (' '.join(lines_of(state, size=size)) for size in ((80, 23), (170, 49)))
+    assert small.count(words.strip()) == 0
+    assert large.count(words.strip()) == 2
+    assert 'joint_commands: no message yet' in large
 
 
 # -- nodes ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 from transmission_bridge.bridge.diagnostics import Fact, OK, Status, TOOLS
+from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.messages import (
     JointStateReader,
     JointStateRecord,
@@ -407,6 +408,22 @@ class BridgeClient:
                 _judge(response.success, response.message, answered)
 
         self._send_request('zero_from_absolute' if absolute else 'zero', {}, forward)
+
+    def follow_description(self, changed: Callable[[str], None]) -> None:
+        """
+        Subscribe to the robot description.
+
+        :param changed: Receives its text.
+        """
+        qos = importlib.import_module('rclpy.qos')
+        latched = qos.QoSProfile(depth=1, durability=qos.DurabilityPolicy.TRANSIENT_LOCAL)
+
+        def handle_text(message: Any) -> None:
+            if len(message.data) <= MAX_BYTES:
+                changed(message.data)
+
+        text = _import_ros('std_msgs.msg.String')
+        self.node.create_subscription(text, 'robot_description', handle_text, latched)
 
     def follow_parameters(self, changed: Callable[[dict[str, Any], list[str]], None]) -> None:
         """

@@ -184,6 +184,13 @@ def columns_of(text: str) -> int:
     return len(text) + wide - marks
 
 
+def shorten_middle(text: str, most: int) -> str:
+    """Return a printable text of limited length; both ends of a name distinguish it."""
+    shown = printable(text)
+    end = (most - 1) // 2
+    return shown if columns_of(shown) <= most else f'{shown[: most - 1 - end]}…{shown[-end:]}'
+
+
 def aligned(
     rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = '  '
 ) -> list[str]:

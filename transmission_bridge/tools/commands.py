@@ -153,6 +153,7 @@ _NAMES = _define_argument('--actuator-names DRIVER=URDF', **_SEVERAL)
     _define_argument('--reductions'),
     _define_argument('--pose JOINT=VALUE', **_SEVERAL),
     _define_argument('--srdf FILE'),
+    _define_argument('--limits'),
     _define_argument('--lerobot JSON'),
     _define_argument('--orca YAML'),
     _define_argument('--node NAME', default='transmission_bridge'),
@@ -169,8 +170,8 @@ def _calibrate() -> None:
     Find offsets and reductions by hand, or from a servo driver's file.
 
     The arm is calibrated by hand, with the torque off, beside the bridge or on the topic
-    of a driver alone. Move each joint towards positive once, then to its stops or into a
-    known pose; a table shows what is known, and the keys. Nothing is commanded, and
+    of a driver alone. The screen asks for one motion after the other: each joint towards
+    positive once, then to its stops, or into a known pose. Nothing is commanded, and
     nothing is written when in doubt.
 
     exit code: 0 the numbers can be used, 1 they are in doubt, or something is missing, 130
@@ -181,7 +182,9 @@ def _calibrate() -> None:
       transmission_bridge calibrate robot.urdf --pose elbow=1.57 --output new.urdf
       transmission_bridge calibrate robot.urdf --lerobot arm.json --output new.urdf
 
-    :param stops: the limits in the description are the stops (often they are inside); also a key
+    :param stops: the limits in the description are the stops (often they are inside)
+    :param limits: also measure the stops after the pose, and write them as <limit> of the joints
+        into --output, a description
     :param reductions: find the reductions also: both stops are needed then, twice
     :param pose: positions of the known pose [rad or m]; joints that are not named are at zero
     :param srdf: take the pose from this SRDF: --pose NAME is the name of a group_state

@@ -216,6 +216,7 @@ def render_numbers(
     heading: str,
     others: Mapping[str, float | bool] | None = None,
     node: str = '',
+    limits: Mapping[str, tuple[float, float]] | None = None,
 ) -> bytes:
     """
     Return a file with numbers: a parameter file, or the description with the numbers in it.
@@ -226,7 +227,8 @@ def render_numbers(
     :param heading: Lines of a comment at the top of a parameter file.
     :param others: More numbers of the description, by their full parameter names.
     :param node: The bridge in a parameter file, see :func:`parameters_yaml`.
-    :raises ParameterError: As :func:`export`.
+    :param limits: Lower and upper limit by joint [rad or m], for a description.
+    :raises ParameterError: As :func:`export`, or if a joint has no ``<limit>``.
     """
     numbers = [(name, [*entries]) for name, entries in transmissions]
     if output.lower().endswith(('.yaml', '.yml')):
@@ -236,7 +238,11 @@ def render_numbers(
         for name, entries in numbers
         for path, value, _ in entries
     }
-    return export(data, {**(others or {}), **values}).data
+    editor = NumberEditor(export(data, {**(others or {}), **values}).data)
+    for joint, ends in (limits or {}).items():
+        if not editor.set_joint_limits(joint, *ends):
+            raise ParameterError(f"the limits of '{joint}' cannot be written: it has no <limit>")
+    return editor.result()
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

@@ -24,7 +24,14 @@ from transmission_bridge.description import (
 )
 from transmission_bridge.errors import counted, UnknownNameError
 from transmission_bridge.kinematics import compute_ratios
-from transmission_bridge.tools.cli import Console, Exit, optional, printable, UsageError
+from transmission_bridge.tools.cli import (
+    Console,
+    Exit,
+    optional,
+    printable,
+    shorten_middle,
+    UsageError,
+)
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.transmissions import (
@@ -247,7 +254,7 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
 
     :param title: The transmission.
     """
-    moved = _shorten_name(curves.moved)
+    moved = shorten_middle(curves.moved, LONGEST_NAME)
     size = np.abs(curves.ratios)
     known = size[np.isfinite(size)]
     ratios = np.where(size > _CUT * np.median(known), np.nan, curves.ratios)
@@ -256,7 +263,9 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
         (ratio, ratios, f'ratio, per {moved}'),
     ):
         for name, column, color in zip(curves.names, columns.T, _LINES, strict=False):
-            axes.plot(curves.x, column, color=color, lw=1.2, label=_shorten_name(name))
+            axes.plot(
+                curves.x, column, color=color, lw=1.2, label=shorten_middle(name, LONGEST_NAME)
+            )
         for limit in filter(math.isfinite, curves.limits):
             axes.axvline(limit, color=_LIMIT, lw=1.0, ls=':', label='limit')
         axes.set_xlabel(f'{moved} [rad or m]', fontsize=7)
@@ -286,7 +295,9 @@ def render_diagram(
     :param file_format: ``svg`` or ``png``.
     """
     passed = 'passed through, without a transmission: ' * bool(pass_through)
-    lines = textwrap.wrap(passed + ', '.join(map(_shorten_name, pass_through)), 110)
+    lines = textwrap.wrap(
+        passed + ', '.join(shorten_middle(each, LONGEST_NAME) for each in pass_through), 110
+    )
     panels = [(block, curves) for block in blocks for curves in block.curves]
     body = TITLE + sum(block.height for block in blocks) + TEXT_LINE * len(lines) + MARGIN
     height = body + PANEL * len(panels)
@@ -311,18 +322,10 @@ def render_diagram(
             base, wide = (height - body - row * PANEL + 0.5) / height, PANEL_SIZE[0] / WIDTH
             size = wide, PANEL_SIZE[1] / height
             position, ratio = (figure.add_axes((left / WIDTH, base, *size)) for left in LEFT)
-            draw_curves(position, ratio, _shorten_name(block.box.name), curves)
+            draw_curves(position, ratio, shorten_middle(block.box.name, LONGEST_NAME), curves)
         metadata = {'Date': None} if file_format == 'svg' else {}
         figure.savefig(output, format=file_format, metadata=metadata)
     return output.getvalue()
-
-
-def _shorten_name(name: str) -> str:
-    """Return a name that fits in a box, shortened in the middle."""
-    text = printable(name)
-    if len(text) <= LONGEST_NAME:
-        return text
-    return f'{text[: LONGEST_NAME // 2 - 1]}…{text[-(LONGEST_NAME // 2) :]}'
 
 
 def _draw_block(axes: Any, block: Block, top: float) -> None:
@@ -349,7 +352,7 @@ def _draw_box(axes: Any, block: Block, box: Box, left: float, middle: float) -> 
     centre: dict[str, Any] = {'x': left + 0.5 * BOX, 'ha': 'center', 'va': 'center', 'zorder': 4}
     level = middle + 0.5 * TEXT_LINE * len(box.lines)
     weight = 'bold' if box is block.box else 'normal'
-    axes.text(y=level, s=_shorten_name(box.name), size=8, weight=weight, **centre)
+    axes.text(y=level, s=shorten_middle(box.name, LONGEST_NAME), size=8, weight=weight, **centre)
     for number, line in enumerate(box.lines, 1):
         y = level - number * TEXT_LINE
         axes.text(y=y, s=printable(line), size=6.5, color=_EDGE, **centre)

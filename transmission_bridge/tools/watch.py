@@ -43,6 +43,7 @@ class WatchClient(BridgeClient):
         self._state = state
         self._is_complete = is_complete
         self._names: dict[str, None] = {}
+        self.follow_description(state.set_description)
         self._update_topics()
 
     def spin_for(self, seconds: float) -> None:

@@ -16,24 +16,36 @@ import textwrap
 import time
 
 from transmission_bridge.bridge.diagnostics import ERROR, WARN
-from transmission_bridge.errors import shortened
-from transmission_bridge.tools.cli import columns_of, Console, live_table, optional, printable
+from transmission_bridge.tools.cli import (
+    columns_of,
+    Console,
+    live_table,
+    optional,
+    printable,
+    shorten_middle,
+)
 from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, WatchRow, WatchState
 
 #: A line of text, and its style as rich names it.
 Line = tuple[str, str]
 
-#: The columns after the name, and their widths.
+#: The columns after the name, and their widths; the range is as wide as there is room for.
 _WIDTHS = {
     **dict.fromkeys(('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF'), 10),
-    **{AGE: 7, CLAMPED: 7, 'UNITS': 24, 'UNKNOWN': 24},
+    **{'LOWER': 8, 'RANGE': 12, 'UPPER': 8, 'LAST 20 s': 40},
+    **dict.fromkeys(('MOTOR', 'MOTOR VEL', 'MOTOR EFF'), 10),
+    **{AGE: 6, CLAMPED: 7, 'UNITS': 24, 'UNKNOWN': 24},
 }
+_WIDEST_RANGE = 34
 
-#: Columns in the order in which a narrow terminal omits them; the position always stays. Long
-#: names are shortened before the essential columns are omitted.
-_OMITTED_FIRST = ('UNITS', CLAMPED, 'CMD EFF', 'CMD VEL', 'EFF', 'VEL', 'UNKNOWN', 'CMD POS', AGE)
-_ESSENTIAL = ('CMD POS', AGE)
+#: Columns in the order in which a narrow terminal omits them, after what drivers report; the
+#: position always stays. Long names are shortened before the essential columns are omitted.
+_OMITTED_FIRST = (
+    *('LAST 20 s', 'MOTOR EFF', 'CMD EFF', 'CMD VEL', 'LOWER', 'UPPER', CLAMPED, 'MOTOR VEL'),
+    *('EFF', 'VEL', 'UNKNOWN', 'RANGE', 'UNITS', 'CMD POS', 'MOTOR', AGE),
+)
+_ESSENTIAL = ('CMD POS', 'MOTOR', AGE)
 
 #: Minimum width of a name, and the gap between columns.
 _NAME, _GAP = 12, 2
@@ -41,7 +53,10 @@ _NAME, _GAP = 12, 2
 #: Seconds without a message after which a row is dim.
 _STALE = 0.5
 
-_LEGEND = f'dim: older than {_STALE:g} s   yellow: commands clamped, warning   red: error'
+_LEGEND = f'yellow: warning   red: unknown   dim: > {_STALE:g} s'
+
+#: Cells of a curve, from its lowest to its highest value.
+_CURVE = '▁▂▃▄▅▆▇█'
 
 #: Names of levels in ROS.
 _LEVELS = {WARN: 'WARN', ERROR: 'ERROR'}
@@ -108,115 +123,177 @@ def make_screen(
     """
     Return the lines of a page that fits a terminal, or all lines.
 
-    Troubles are at the top, because a terminal cuts off the bottom, and use at most half of the
-    page. Rows, topics, and the meaning of keys and colours follow.
+    First the rates of the topics, what is missing, and a line for each finding, which use at most
+    half of the page; then the rows. If all rows fit, topics and whole findings follow in the
+    rest. The last line has the keys and the colours.
 
     :param top: First lines.
     :param pager: Selects the rows; its page number is updated.
     :param size: Columns and lines of the page, at least eight lines.
     """
-    lines = list(top)
-    for level, finding in state.list_findings():
-        words = f'{_LEVELS.get(level, "STALE")} {finding}'
-        lines.append((words, 'red' if level >= ERROR else 'yellow'))
-    lines = [(printable(text), style) for text, style in lines]
-    rows = pager.filter_rows(state.make_rows(now))
-    topics = []
+    findings = [
+        (printable(f'{_LEVELS.get(level, "STALE")} {text}'), 'red' if level >= ERROR else 'yellow')
+        for level, text in state.list_findings()
+    ]
+    first = [(printable(text), style) for text, style in top]
+    rows, topics = pager.filter_rows(state.make_rows(now)), []
     for topic in state.topics:
         age, rate = state.compute_age(topic, now), state.compute_rate(topic, now)
         latest = 'no message yet' if age is None else f'{rate:.0f} Hz, {age:.2f} s ago'
-        topics.append(f'{topic}: {latest}')
+        topics.append((f'{topic}: {latest}', ''))
     if size is None:
-        table = _format_table(rows, *_choose_columns(rows, math.inf))
-        blocks = [lines, table, [(text, '') for text in topics]]
+        blocks = [[*first, *findings], _format_table(rows, rows, math.inf), topics]
         return [line for block in blocks if block for line in (*block, ('', ''))]
     width, height = size
-    lines = [(part, style) for text, style in lines for part in textwrap.wrap(text, width)]
-    if len(lines) > height // 2:
-        kept = height // 2 - 1
-        more = f'... {len(lines) - kept} more lines: transmission_bridge watch --once shows all'
-        lines[kept:] = [(more, 'bold red')]
-    # Without two headings and the lines about keys and colours.
-    room = height - len(lines) - 4
-    columns, names = _choose_columns(rows, width)
-    texts = [] if 'UNITS' in columns else _list_units(rows)
-    units = [part for text in texts for part in textwrap.wrap(text, width, subsequent_indent='  ')]
-    units = units[: max(room // 3, 0)]
-    room -= len(units)
-    joined = textwrap.wrap('; '.join(topics), width)[: max(room // 3, 0)][:3]
-    room = max(room - len(joined), 1)
+    lines = [(part, style) for text, style in first for part in textwrap.wrap(text, width)]
+    lines += [(shorten_end(text, width), style) for text, style in findings]
+    if len(lines) > (most := max(height // 4, 2)):
+        more = f'... {len(lines) - most + 1} more: transmission_bridge watch --once shows all'
+        lines[most - 1 :] = [(more, 'bold red')]
+    lines[:0] = [] if top else [(_summarize(state, now), 'dim')]
+    room = max(height - len(lines) - len({row.kind for row in rows}) - 1, 1)
     pages = max(-(-len(rows) // room), 1)
     pager.page %= pages
-    lines += _format_table(rows[pager.page * room :][:room], columns, names)
-    lines += [(text, '') for text in units]
-    lines += [*((text, 'dim') for text in joined), (pager.format_status(len(rows), pages), 'bold')]
-    return [(text[:width], style) for text, style in [*lines, (_LEGEND, 'dim')]]
+    lines += _format_table(rows[pager.page * room :][:room], rows, width)
+    left = height - len(lines) - 1
+    details = [(p, style) for text, style in findings for p in textwrap.wrap(text, width)]
+    if left > len(topics) + 1:
+        lines += [('', ''), *topics, *details][:left]
+    keys = pager.format_status(len(rows), pages)
+    gap = width - len(keys) - len(_LEGEND)
+    lines.append((keys + (' ' * gap + _LEGEND if gap > 2 else ''), 'bold'))
+    return [(text[:width], style) for text, style in lines]
 
 
-def _list_units(rows: Sequence[WatchRow]) -> list[str]:
-    """Return lines with the units of drivers, for a table without their column."""
-    actuators = [row for row in rows if row.kind == 'actuator']
-    names: dict[str, list[str]] = {}
-    for row in actuators:
-        if row.units:
-            names.setdefault(printable(row.units), []).append(row.name)
-    lines = []
-    for units, own in names.items():
-        which = 'actuators' if len(own) == len(actuators) else shortened(own)
-        lines.append(f'POS, VEL, EFF of {which}: {units}')
-    return lines
+def _summarize(state: WatchState, now: float) -> str:
+    """Return the bridge, and rate and age of the topics with messages."""
+    bridges = [f'{each.name} {each.state}' for each in state.bridges]
+    for topic in state.topics:
+        if (age := state.compute_age(topic, now)) is not None:
+            bridges.append(f'{topic} {state.compute_rate(topic, now):.0f} Hz {age:.2f} s')
+    return printable('   '.join(bridges))
 
 
-def _choose_columns(rows: Sequence[WatchRow], width: float) -> tuple[list[str], int]:
-    """Return the columns that fit, and the width of the names; the same for every page."""
-    cells = [_format_cells(row) for row in rows]
-    used = {column for each in cells for column in each}
-    longest = max((columns_of(printable(row.name)) for row in rows), default=0)
-    columns = [column for column in _WIDTHS if column in used]
-
-    room = width - sum(_GAP + _WIDTHS[column] for column in columns)
-    for column in _OMITTED_FIRST:
-        if column in columns and room < (_NAME if column in _ESSENTIAL else longest):
-            columns.remove(column)
-            room += _GAP + _WIDTHS[column]
-    return columns, int(min(longest, max(room, _NAME)))
+def shorten_end(text: str, most: int) -> str:
+    """Return a text of limited length, with an ellipsis."""
+    return text if len(text) <= most else f'{text[: most - 1]}…'
 
 
-def _format_table(shown: Sequence[WatchRow], columns: Sequence[str], names: int) -> list[Line]:
+def _format_table(shown: Sequence[WatchRow], rows: Sequence[WatchRow], width: float) -> list[Line]:
     """
-    Return the lines of rows.
+    Return the lines of some rows, with a heading for each kind.
 
-    :param names: Width of the names.
+    :param rows: The rows of all pages, which have the same columns.
     """
-
-    def format_line(name: str, texts: Mapping[str, str]) -> str:
-        if columns_of(name) > names:  # omit its middle: both ends distinguish it
-            end = (names - 1) // 2
-            name = f'{name[: names - 1 - end]}…{name[-end:]}'
-        numbers = [f'{texts.get(each, "-"):>{_GAP + _WIDTHS[each]}}' for each in columns]
-        return name + ' ' * (names - columns_of(name)) + ''.join(numbers)
-
     lines: list[Line] = []
-    kind = ''
-    for row in shown:
-        if row.kind != kind:
-            kind = row.kind
-            lines.append((format_line(kind.upper(), {each: each for each in columns}), 'bold'))
-        is_old = row.numbers.get(AGE, math.inf) > _STALE
-        style = 'dim' if is_old else 'yellow' if CLAMPED in row.numbers else ''
-        lines.append((format_line(printable(row.name), _format_cells(row)), style))
+    for kind in ('joint', 'actuator'):
+        own = [row for row in rows if row.kind == kind]
+        motors = [row.motor or row for row in own if row.motor or row.kind == 'actuator']
+        has_units = len({row.units for row in motors}) > 1
+        cells = {row.name: _format_cells(row, _is_whole(own), has_units) for row in own}
+        columns, names = _choose_columns([(kind, {}), *cells.items()], width)
+        heading = {column: _format_heading(column, own) for column in columns}
+        parts = [('', kind.upper(), heading, 'bold')]
+        for row in shown:
+            if row.kind == kind:
+                texts = cells[row.name]
+                texts['RANGE'] = _draw_range(row, columns.get('RANGE', 12))
+                mark = '!' if row.is_odd or row.unknown or CLAMPED in row.numbers else ''
+                parts.append((mark, row.name, texts, _choose_style(row)))
+        for mark, name, texts, style in parts if len(parts) > 1 else ():
+            name = shorten_middle(name, names)
+            line = f'{mark:2}{name}{" " * (names - columns_of(name))}'
+            for column, size in columns.items():
+                is_text = column in ('RANGE', 'LAST 20 s')
+                text = texts.get(column, '' if is_text else '-')[:size]
+                line += ' ' * _GAP + (f'{text:<{size}}' if is_text else f'{text:>{size}}')
+            lines.append((line.rstrip(), style))
     return lines
 
 
-def _format_cells(row: WatchRow) -> dict[str, str]:
-    """Return the texts of a row by column."""
-    cells = {column: _format_value(column, value) for column, value in row.numbers.items()}
-    texts = {'UNITS': row.units, 'UNKNOWN': row.unknown}
+def _choose_columns(
+    rows: Sequence[tuple[str, Mapping[str, str]]], width: float
+) -> tuple[dict[str, int], int]:
+    """Return the columns that fit with their widths, and the width of the names."""
+    used = {column for _, cells in rows for column in cells}
+    more = sorted(used - _WIDTHS.keys())
+    widths = {each: size for each, size in _WIDTHS.items() if each in used}
+    widths |= {each: max(len(each), 6) for each in more}
+    longest = max((columns_of(printable(name)) for name, _ in rows), default=0)
+    room = width - 2 - sum(_GAP + size for size in widths.values())
+    for column in (*more, *_OMITTED_FIRST):
+        if column in widths and room < (_NAME if column in _ESSENTIAL else longest):
+            room += _GAP + widths.pop(column)
+    if 'RANGE' in widths and room > longest:
+        widths['RANGE'] = int(min(_WIDEST_RANGE, widths['RANGE'] + room - longest))
+    return widths, int(min(longest, max(room, _NAME // 2)))
+
+
+def _choose_style(row: WatchRow) -> str:
+    if row.numbers.get(AGE, math.inf) > _STALE:
+        return 'dim'
+    return 'red' if row.unknown else 'yellow' if row.is_odd or CLAMPED in row.numbers else ''
+
+
+def _is_whole(rows: Sequence[WatchRow]) -> bool:
+    """Return whether all drivers count in whole numbers, such as ticks."""
+    motors = [row.motor or row for row in rows if row.motor or row.kind == 'actuator']
+    values = [
+        row.numbers[each] for row in motors for each in ('POS', 'VEL') if each in row.numbers
+    ]
+    return all(row.units for row in motors) and all(float(each).is_integer() for each in values)
+
+
+def _format_heading(column: str, rows: Sequence[WatchRow]) -> str:
+    """Return a heading with the unit, if it is the same in all rows."""
+    motors = [row.motor for row in rows if row.motor]
+    units = {row.units for row in (motors if column.startswith('MOTOR') else rows)}
+    texts = [each.strip() for each in units.pop().split(',')] if len(units) == 1 else ['']
+    if len(texts) == 1 and texts[0] in ('rad', 'm'):
+        texts = [texts[0], f'{texts[0]}/s', 'N m' if texts[0] == 'rad' else 'N']
+    place = {'POS': 0, 'MOTOR': 0, 'VEL': 1, 'EFF': 2}.get(column.split()[-1])
+    unit = texts[place] if place is not None and place < len(texts) else ''
+    return f'{column.replace("CMD POS", "CMD")} {unit}'.rstrip()
+
+
+def _format_cells(row: WatchRow, is_whole: bool, has_units: bool) -> dict[str, str]:
+    """Return the texts of a row by column, except the range."""
+    digits = 0 if is_whole and row.kind == 'actuator' else 4
+    cells = {column: _format_value(column, x, digits) for column, x in row.numbers.items()}
+    motor = row.motor
+    for column in ('POS', 'VEL', 'EFF') if motor is not None else ():
+        if column in motor.numbers:
+            key = f'MOTOR {column}'.removesuffix(' POS')
+            cells[key] = _format_value(column, motor.numbers[column], 0 if is_whole else 4)
+    if math.isfinite(row.limits[1] - row.limits[0]):
+        cells['LOWER'], cells['UPPER'] = (f'{each:.3f}' for each in row.limits)
+        cells['RANGE'] = ''
+    if len(row.history) > 1:
+        low, high = min(row.history), max(row.history)
+        span = (high - low) or 1.0
+        shares = (round((each - low) / span * (len(_CURVE) - 1)) for each in row.history)
+        cells['LAST 20 s'] = ''.join(_CURVE[each] for each in shares)
+    cells |= (row if motor is None else motor).more
+    units = (motor or row).units if motor or row.kind == 'actuator' else ''
+    texts = {'UNITS': units * has_units, 'UNKNOWN': row.unknown}
     return cells | {key: printable(text)[: _WIDTHS[key]] for key, text in texts.items() if text}
 
 
-def _format_value(column: str, value: float) -> str:
-    digits = {CLAMPED: 0, AGE: 2}.get(column, 4)
+def _draw_range(row: WatchRow, width: int) -> str:
+    """Return a bar between the limits with the position, beyond it if it is."""
+    (lower, upper), position = row.limits, row.numbers.get('POS', math.nan)
+    if not math.isfinite(upper - lower) or width < 6:
+        return ''
+    share = (position - lower) / (upper - lower) if upper > lower else math.nan
+    if not 0.0 <= share <= 1.0:
+        ends = ('<', ' ') if share < 0.0 else (' ', '>') if share > 1.0 else (' ', ' ')
+        return f'{ends[0]}[{" " * (width - 4)}]{ends[1]}'
+    place = round(share * (width - 5))
+    return f' [{"-" * place}|{"-" * (width - 5 - place)}] '
+
+
+def _format_value(column: str, value: float, digits: int = 4) -> str:
+    digits = {CLAMPED: 0, AGE: 2}.get(column, digits)
     # Adding zero turns -0.0 into 0.0.
     text = f'{round(value, digits) + 0.0:.{digits}f}'
     return text if len(text) <= _WIDTHS[column] else f'{value:.3g}'

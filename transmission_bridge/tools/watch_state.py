@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+import math
 import os
 
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
-from transmission_bridge.errors import find_closest, shortened
+from transmission_bridge.description import effective_limits, load_description
+from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
+from transmission_bridge.tools.units import joint_unit
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}
 _COMMAND = 'CMD '
 
-AGE, CLAMPED = 'AGE [s]', 'CLAMPED'
+AGE, CLAMPED = 'AGE s', 'CLAMPED'
 
 #: Default topics of a driver, used if bridges list no others. The command topic has this name in
 #: every namespace.
@@ -29,8 +32,17 @@ _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 #: The statuses of all actuators and of all joints, and the kinds of their rows.
 _KINDS = {'actuators': 'actuator', 'joints': 'joint'}
 
+#: Parts of keys before the name of a joint that is not where it can be.
+_ODD = ('position of ', 'lost turn of ')
+
+#: Begin of the names of the statuses of drivers, whose keys are a quantity and an actuator.
+_HOSTED = 'driver '
+
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
+
+#: Latest positions that are stored of each joint, and the seconds between them.
+_HISTORY, _PERIOD = 40, 0.5
 
 #: How to activate a bridge, by its lifecycle state.
 _REMEDIES = {
@@ -52,6 +64,11 @@ class WatchRow:
         commands that the bridge has clamped; absent if unknown or zero.
     :param units: Units of position, velocity and effort, empty for SI.
     :param unknown: The reason why the bridge does not know it, empty if it does.
+    :param more: Values that its driver reports, such as a temperature.
+    :param motor: The only actuator of the transmission of a joint with one actuator.
+    :param limits: Lower and upper limit of a joint, NaN if they are not known.
+    :param history: Earlier positions of a joint.
+    :param is_odd: Whether a joint is where it cannot be.
     """
 
     kind: str
@@ -59,6 +76,11 @@ class WatchRow:
     numbers: Mapping[str, float]
     units: str = ''
     unknown: str = ''
+    more: Mapping[str, str] = field(default_factory=dict)
+    motor: WatchRow | None = None
+    limits: tuple[float, float] = (math.nan, math.nan)
+    history: Sequence[float] = ()
+    is_odd: bool = False
 
 
 @dataclass
@@ -82,6 +104,27 @@ class WatchState:
         # Times of the messages within the window, and of the first message.
         self._times: dict[str, deque[float]] = {}
         self._begun: dict[str, float] = {}
+        self._history: dict[str, deque[float]] = {}
+        self._stored: dict[str, float] = {}
+        # By joint: the only actuator of its transmission; lower and upper limit, and unit.
+        self._motors: dict[str, str] = {}
+        self._limits: dict[str, tuple[float, float, str]] = {}
+
+    def set_description(self, text: str) -> None:
+        """Use a robot description; one that cannot be read is ignored."""
+        try:
+            robot = load_description(text)
+        except TransmissionBridgeError:
+            return
+        pairs = [(each.joints, each.actuators) for each in robot.transmissions]
+        ones = [(q[0].name, a[0].name) for q, a in pairs if len(q) == len(a) == 1]
+        # An actuator of several joints is in no row of a joint.
+        counts = Counter(end.name for _, actuators in pairs for end in actuators)
+        self._motors = {joint: motor for joint, motor in ones if counts[motor] == 1}
+        for joint in robot.joints:
+            limits = effective_limits(robot, joint.name)
+            unit = joint_unit(robot, joint.name)
+            self._limits[joint.name] = limits.lower, limits.upper, unit
 
     def store_message(
         self, topic: str, names: Sequence[str], arrays: Mapping[str, Sequence[float]], now: float
@@ -104,6 +147,13 @@ class WatchState:
                 known = self._values[topic].setdefault(name, {})
                 if value == value or not is_command:
                     known[column] = now, value
+                if topic == _JOINT and interface == 'position':
+                    self._store_position(name, value, now)
+
+    def _store_position(self, joint: str, position: float, now: float) -> None:
+        if now - self._stored.get(joint, -math.inf) >= _PERIOD:
+            self._stored[joint] = now
+            self._history.setdefault(joint, deque(maxlen=_HISTORY)).append(position)
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -195,7 +245,7 @@ class WatchState:
         return sorted(found, key=lambda each: -each[0])
 
     def make_rows(self, now: float) -> list[WatchRow]:
-        """Return actuators, then joints, in the order of their first messages."""
+        """Return joints, then actuators that are beside none, in the order of their messages."""
         # Drivers with their own command topics may use the same names.
         own = {each.rpartition('/')[0] for each in self._command_topics} - {''}
         found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
@@ -210,6 +260,8 @@ class WatchState:
         units: dict[tuple[str, str], str] = {}
         unknown: dict[tuple[str, str], str] = {}
         clamped = Counter[str]()
+        more: dict[str, dict[str, str]] = defaultdict(dict)
+        odd: set[str] = set()
         statuses = [each for bridge in self._shown_bridges for each in bridge.statuses.items()]
         for part, fact in ((part, fact) for part, status in statuses for fact in status.facts):
             text = str(fact.value)
@@ -219,9 +271,13 @@ class WatchState:
                 unknown[_KINDS[part], fact.key.removeprefix(UNKNOWN)] = text
             elif part.startswith('commands of ') and text.isdecimal():
                 clamped[fact.key] += int(text)
-        rows = []
-        # In the order of kinds, and otherwise stable.
-        for key in sorted(dict.fromkeys([*found, *unknown]), key=lambda each: each[0]):
+            elif part.startswith(_HOSTED):
+                quantity, _, name = fact.key.rpartition(' ')
+                more[name][quantity] = text
+            else:
+                odd |= {fact.key.removeprefix(each) for each in _ODD if fact.key.startswith(each)}
+        rows: dict[tuple[str, str], WatchRow] = {}
+        for key in dict.fromkeys([*found, *unknown]):
             cells = found.get(key, {})
             numbers = {column: value for column, (_, value) in cells.items()}
             times = [time for column, (time, _) in cells.items() if column in COLUMNS.values()]
@@ -229,8 +285,20 @@ class WatchState:
                 numbers[AGE] = max(now - max(times), 0.0)
             if key[0] == 'joint' and (count := clamped[f'clamped {key[1]}']):
                 numbers[CLAMPED] = count
-            rows.append(WatchRow(*key, numbers, units.get(key, ''), unknown.get(key, '')))
-        return rows
+            row = WatchRow(*key, numbers, units.get(key, ''), unknown.get(key, ''))
+            if key[0] == 'actuator':
+                rows[key] = replace(row, more=more[key[1]])
+                continue
+            *limits, unit = self._limits.get(key[1], (math.nan, math.nan, ''))
+            past, is_odd = self._history.get(key[1], ()), key[1] in odd
+            rows[key] = replace(
+                row, units=unit, limits=tuple(limits), history=tuple(past), is_odd=is_odd
+            )
+        for joint, motor in self._motors.items():
+            if ('joint', joint) in rows and ('actuator', motor) in rows:
+                own = rows.pop(('actuator', motor))
+                rows['joint', joint] = replace(rows['joint', joint], motor=own)
+        return sorted(rows.values(), key=lambda each: each.kind == 'actuator')
 
 
 def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:

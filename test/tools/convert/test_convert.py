@@ -196,7 +196,6 @@ def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_p
 
 
 PARAMETERS = """actuator_state_topics: [left/states, right/states]
-wrap_period: [m1=0.5]
 unknown_rates: zero
 unknown_joints: 'nan'
 limits: 7
@@ -231,7 +230,6 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
         },
         unknown_rates='zero',
         unknown_joints='nan',
-        wrap_period={'m1': 0.5},
         resolves_turns=False,
     )
     assert bags.told(tmp_path / 'out.mcap', '/joint_states') == published

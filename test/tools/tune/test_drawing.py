@@ -243,9 +243,13 @@ def drawn():
 
 
 def test_the_arm_stays_in_the_picture_wherever_it_moves(drawn):
-    """Also for the camera of a page that was turned away, by Reset view."""
+    """Also for the camera of a page that was turned away; of a narrow page from farther away."""
     client, camera = MagicMock(), drawn.server.initial_camera
-    drawn.scene.reset_view(client)
+    distances = []
+    for client.camera.aspect in (0.45, 1.5):
+        drawn.scene.reset_view(client)
+        distances.append(np.linalg.norm(client.camera.position - camera.look_at))
+    assert distances[0] == pytest.approx(2.0 * distances[1])
     eye, centre, poses = camera.position, camera.look_at, drawn.scene.poses
     np.testing.assert_array_equal(client.camera.position, eye)
     np.testing.assert_array_equal(client.camera.look_at, centre)
@@ -271,6 +275,31 @@ def test_joints_of_unknown_position_are_grey_and_nothing_else_is(drawn):
             assert body == 'ghost' or (mesh.color == (205, 205, 205)) == is_grey, name
             assert is_grey or body == 'ghost' or mesh.color == own[name]
     assert not drawn.server.scene.add_label.called
+
+
+@pytest.mark.parametrize('side', [1, -1])
+def test_the_arrow_turns_the_way_of_the_joint(drawn, side):
+    """Its points turn about the axis in the frame of the parent; the link is painted meanwhile."""
+    poses, scene = drawn.scene.poses, drawn.server.scene
+    place = poses.joint_of.index('elbow')
+    own = drawn.meshes[f'/robot/{place}/0'].color
+    drawn.scene.show_arrow('elbow', side)
+    (name, segments, _), given_ = scene.add_line_segments.call_args
+    assert name == f'/robot/{poses.find_frame(place)[0]}/arrow'
+    assert (np.cross(segments[:, 0], segments[:, 1])[:, 2] * side > 0.0).all()
+    # As the link moves: its positions in the frame of the parent, before and after.
+    turned, rest = (poses({'elbow': angle})[0] for angle in (0.01 * side, 0.0))
+    x, y, z, w = np.roll(given_['wxyz'], -1)
+    assert np.hypot(np.hypot(x, y), np.hypot(z, w)) == pytest.approx(1.0)
+    axis = rest[poses.find_frame(place)[0], :3, :3] @ poses.find_frame(place)[1][:3, 2]
+    motion = turned[place, :3, :3] @ rest[place, :3, :3].T
+    vector = np.array([motion[2, 1] - motion[1, 2], motion[0, 2] - motion[2, 0],
+                       motion[1, 0] - motion[0, 1]])  # fmt: skip
+    assert side * (vector @ axis) > 0.0
+    assert drawn.meshes[f'/robot/{place}/0'].color != own
+    drawn.scene.show_arrow('', 0)
+    assert drawn.meshes[f'/robot/{place}/0'].color == own
+    assert scene.add_label.return_value.remove.called
 
 
 def test_a_click_on_a_link_selects_the_joint_that_moves_it(drawn):

@@ -28,7 +28,7 @@ HOSTILE = st.text(max_size=80) | st.sampled_from([
 ])  # fmt: skip
 
 #: All that the page itself puts into its texts.
-TAGS = {'div', 'span', 'table', 'tr', 'td', 'th', 'b', 'i', 'br', 'pre'}
+TAGS = {'div', 'span', 'table', 'tr', 'td', 'th', 'b', 'i', 'br', 'pre', 'details', 'summary'}
 ATTRIBUTES = {'class', 'style', 'title', 'colspan'}
 
 
@@ -65,6 +65,7 @@ def test_a_name_is_never_markup(name):
         texts.format_bars(name, [(name, [name], [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], PageUnits()),
         texts.format_change(name, [(number, 1.0)], preview, {name: 'rad'}, [name], PageUnits()),
         texts.format_change('', [], refused, {}, [], PageUnits()),
+        texts.format_changes([(name, name, 'rad', 0.0, 1.0)], PageUnits()),
         texts.format_difference([name, name, f'+{name}', f'-{name}', name] * 100),
     )
     assert 'and 298 more lines' in pages[-1]

@@ -173,7 +173,7 @@ def test_actuators_are_shown_in_the_units_of_their_drivers(open_page):
     """As watch shows them; without units in SI."""
     page = open_page(SERVOS.read_bytes())
     assert 'tick, tick/s, SI' in page.text
-    page.do('move actuator shoulder_pan_servo', 1024.0)
+    page.do('motor shoulder_pan_servo', 1024.0)
     assert '1024.0' in page.text
     assert page.robot.read_state().actuators[0][0] == pytest.approx(np.pi / 2.0)
     assert 'tick/s' not in open_page().text
@@ -220,23 +220,25 @@ def test_a_joint_is_set_only_by_a_number_and_while_it_is_free(open_page):
 
 
 def test_sliders_move_a_robot_of_a_file_and_degrees_change_them(open_page):
-    """Numbers that were typed and not applied are gone where the fields are made anew."""
+    """A number that was typed and not applied is converted."""
     page = open_page()
     assert 'From a file, without a robot: the sliders move it.' in page.text
-    page.do('move joint shoulder_pan', 1.5)
+    page.do('joint shoulder_pan', 1.5)
     assert page.robot.read_state().joints[0][0] == pytest.approx(1.5, abs=2e-3)
-    radians = page.widgets['move joint shoulder_pan'].max
+    radians = page.widgets['joint shoulder_pan'].max
     page.do('offset [rad]', '1')
     page.do('degrees', value=True)
-    assert page.widgets['offset [°]'].value == f'{math.degrees(0.25):.10g}'
-    assert page.widgets['move joint shoulder_pan'].max == pytest.approx(math.degrees(radians))
-    page.do('move joint shoulder_pan', math.degrees(radians))
+    assert page.widgets['offset [°]'].value == f'{math.degrees(1.0):.10g}'
+    page.do('Apply')
+    assert page.find(OFFSET) == [pytest.approx(1.0)]
+    assert page.widgets['joint shoulder_pan'].max == pytest.approx(math.degrees(radians))
+    page.do('joint shoulder_pan', math.degrees(radians))
     assert '166.1' in page.text  # 2.9 rad, the limit of the joint
     assert page.robot.read_state().joints[0][0] == pytest.approx(radians)
 
 
 def test_pages_show_what_others_change_and_keep_what_is_typed(open_page):
-    """An error on one of them ends this one only."""
+    """An error on one of them is printed, and neither ends it nor the other."""
     one = open_page()
     two = open_page(session=one.session)
     two.do('is at [rad]', '0.5')
@@ -249,10 +251,14 @@ def test_pages_show_what_others_change_and_keep_what_is_typed(open_page):
     for page in (one, two):
         assert page.widgets['reduction'].value == '-500'
     assert two.widgets['is at [rad]'].value == '0.5'
-    (broken, view) = one.session._views.values()
-    broken.refresh_widgets = lambda: 1 / 0
+    (broken, _) = one.session._views.values()
+    refresh, broken.refresh_widgets = broken.refresh_widgets, lambda: 1 / 0
+    one.robot.model.accept_values({REDUCTION: 50.0})
     one.refresh()
-    assert [*one.session._views.values()] == [view]
+    assert two.widgets['reduction'].value == '50'
+    broken.refresh_widgets = refresh
+    one.refresh()
+    assert one.widgets['reduction'].value == '50'
 
 
 def test_a_browser_sets_the_value_of_a_widget_and_nothing_else(open_page):
@@ -284,21 +290,46 @@ def test_what_is_written_was_shown_and_replaces_nothing(open_page, tmp_path):
     """Without later changes; a file that is there stays."""
     output = tmp_path / 'tuned.urdf'
     page = open_page(output=str(output))
-    assert 'Write the file' not in page.widgets
-    page.do('Show difference')
-    assert 'no difference' in page.text
+    write = f'Write {output.name}'
+    assert page.widgets[write].disabled
+    assert 'nothing differs from the URDF' in page.text
     page.do('reduction', '-101')
     page.do('Apply')
-    page.do('Show difference')
+    assert 'look at the difference first' in page.text
+    assert re.search(r'shoulder_pan\s*reduction\s*101\.0000\s*-101\.0000', page.text)
+    page.do('Show the difference of the file')
     assert '+        <mechanical_reduction>-101.0</mechanical_reduction>' in page.text
     page.robot.model.accept_values({OFFSET: 1.0})
-    page.do('Write the file')
+    page.do(write)
     assert f'written: {output}' in page.text
     tuned = RobotTransmissions(load_description(output.read_bytes())).tunables
     assert [each.value for each in tuned['shoulder_pan_transmission']][:2] == [-101.0, 0.25]
-    page.do('Show difference')
-    page.do('Write the file')
+    page.do('Show the difference of the file')
+    page.do(write)
     assert 'already exists; --force replaces it' in page.text
+
+
+def test_measured_stops_are_written_as_limits_if_the_user_asks(open_page, tmp_path):
+    """They are rows of the table of changes, and not written into a parameter file."""
+    output = tmp_path / 'tuned.urdf'
+    page = open_page(output=str(output))
+    assert 'Write the stops as <limit> too' not in page.widgets
+    page.robot.stops = {'shoulder_pan': (-1.5, 1.25)}
+    page.refresh()
+    page.do('Write the stops as <limit> too', value=True)
+    assert re.search(r'lower limit\s*rad\s*-2\.9000\s*-1\.5000', page.text)
+    page.do('Show the difference of the file')
+    page.do(f'Write {output.name}')
+    (joint,) = (
+        each
+        for each in load_description(output.read_bytes()).joints
+        if each.name == 'shoulder_pan'
+    )
+    assert (joint.limits.lower, joint.limits.upper) == (-1.5, 1.25)
+    yaml = open_page(output=str(tmp_path / 'tuned.yaml'))
+    yaml.robot.stops = page.robot.stops
+    yaml.refresh()
+    assert 'Write the stops as <limit> too' not in yaml.widgets
 
 
 def test_a_read_only_page_has_nothing_to_change(open_page):
@@ -307,7 +338,8 @@ def test_a_read_only_page_has_nothing_to_change(open_page):
     assert 'Read-only page.' in page.text
     assert 'shoulder_pan_motor' in page.text
     shown = {'Tune', 'Joints', 'Robot', 'Save', 'show', 'view', 'Reset view', 'degrees', 'dark'}
-    assert {*page.widgets} - {''} <= shown | {'Show difference'}
+    saving = {'Show the difference of the file', 'Write the file'}
+    assert {*page.widgets} - {''} <= shown | saving
     answers = []
     page.session.apply_values({OFFSET: 1.0}, answers.append, lambda: answers.append('recorded'))
     assert answers == ['this page is read-only']
@@ -323,7 +355,7 @@ def test_of_very_many_joints_all_can_be_chosen_and_some_are_listed(open_page):
     assert 'Its numbers cannot be parameters' in page.text
     assert 'and 100 more' in page.text
     assert '400 joints, 400 transmissions' in page.text
-    page.do('show', 'joint_394: joint_394, joint_394')
+    page.do('show', 'joint_394')
     page.do('offset [rad]', '0.5')
     page.do('Apply')
     assert page.find('transmissions.joint_394.joints.joint_394.offset') == [0.5]

@@ -135,6 +135,14 @@ class NumberEditor:
             return _set_attribute(limits[0], kind, value)
         return self._add_child(member.path, 'limit', **{kind: repr(value)})
 
+    def set_joint_limits(self, joint: str, lower: float, upper: float) -> bool:
+        """Set the ends of the ``<limit>`` of a joint of the URDF; return whether it has one."""
+        for element in self._root.iterchildren('{*}joint'):
+            for limit in element.iterchildren('{*}limit') if element.get('name') == joint else ():
+                ends = {'lower': lower, 'upper': upper}
+                return all(_set_attribute(limit, name, each) for name, each in ends.items())
+        return False
+
     def set_attribute(self, parameter: ParameterSpec, attribute: str, value: float) -> bool:
         """
         Set an attribute of an element that a type reads, or add it.

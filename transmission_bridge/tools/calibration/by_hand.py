@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 import sys
@@ -17,8 +17,9 @@ from transmission_bridge.errors import closest
 from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
-from transmission_bridge.tools.calibration.actions import AFTERWARDS, HandActions, make_lines
+from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
 from transmission_bridge.tools.calibration.hand import (
+    ENDS,
     format_way,
     HandCalibration,
     name_values,
@@ -26,6 +27,7 @@ from transmission_bridge.tools.calibration.hand import (
 )
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.calibration.numbers import Known
+from transmission_bridge.tools.calibration.screen import HandScreen
 from transmission_bridge.tools.cli import (
     aligned,
     Console,
@@ -44,6 +46,9 @@ from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 
+#: Lower and upper end.
+Range = tuple[float, float]
+
 #: Seconds between updates of the screen.
 _PERIOD = 0.1
 
@@ -59,6 +64,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """
     if options.output:
         check_output(options.output, force=options.force)
+    if options.limits and (options.output or '.yaml').endswith(('.yaml', '.yml')):
+        raise UsageError('--limits writes a description: give --output NEW.urdf')
     optional('scipy.optimize', 'calibrate')
     setup = bridge_setup(options, [options.actuators])
     description = read_robot_file(options.file)
@@ -68,17 +75,17 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
         console.err.line(wrapped(printable(note), console.err.width))
-    outcomes = [hand.judge(each) for each in hand.transmissions]
+    outcomes, stops = [hand.judge(each) for each in hand.transmissions], dict[str, Range]()
     node = ''
     if not files:
-        outcomes, node = _calibrate_live(options, console, setup, robot, hand)
+        outcomes, stops, node = _calibrate_live(options, console, setup, robot, hand)
     if not outcomes:
         console.err.line('ended without writing')
         return Exit.INTERRUPTED
-    lines = list_result_lines(robot, hand, outcomes)
+    lines = list_result_lines(robot, hand, outcomes, stops)
     Result(
         (wrapped(printable(line), console.out.width) for line in lines),
-        {'transmissions': [each.as_json() for each in outcomes]},
+        {'transmissions': [each.as_json() for each in outcomes], 'limits': stops},
     ).show(console, as_json=options.json)
     if not files:
         console.err.line(AFTERWARDS)
@@ -99,6 +106,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
             setup.numbers,
             node,
+            stops,
         )  # fmt: skip
         write_output(options.output, data, force=options.force)
         console.err.line(f'written to {printable(options.output)}')
@@ -155,9 +163,11 @@ def _calibrate_live(
     setup: BridgeSetup,
     robot: RobotTransmissions,
     hand: HandCalibration,
-) -> tuple[list[Outcome], str]:
+) -> tuple[list[Outcome], dict[str, Range], str]:
     """
-    Return what the user wrote, empty if the user ended without, and the bridge if there is one.
+    Return what the user wrote, measured stops, and the bridge if there is one.
+
+    All are empty if the user ended without writing.
 
     :raises UsageError: If the output is not a terminal.
     """
@@ -169,7 +179,8 @@ def _calibrate_live(
     try:
         feed = DriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
-        actions = HandActions(hand, pose, feed.describe_obstacle)
+        guide = HandGuide(hand, pose, feed.describe_obstacle)
+        guide.wants_limits, screen = options.limits, HandScreen(guide)
         with (
             clean_end(),
             live_table(console) as live,
@@ -179,22 +190,26 @@ def _calibrate_live(
                 raise UsageError('calibration by hand needs a terminal, and rich')
             text = optional('rich.text', 'cli').Text
             group = optional('rich.console', 'cli').Group
-            while actions.finished is None:
+            while guide.finished is None:
                 client.spin_for(_PERIOD)
-                actions.handle_keys(read_keys())
-                written = actions.written  # what follows may change what is known
+                guide.update()
+                screen.handle_keys(read_keys())
+                written = guide.written  # what follows may change what is known
                 if options.store and written:
                     numbers = name_values(written).items()
                     values = {PREFIX + name: value for name, value in numbers}
                     stored, reason = client.wait_for_answer(partial(client.store_numbers, values))
                     if reason:
-                        actions.resume(f'{client.bridge} does not store the numbers: {reason}')
-                lines = make_lines(actions, live.console.size.width)
+                        guide.resume(f'{client.bridge} does not store the numbers: {reason}')
+                # Without the last line of the terminal, because writing it would scroll.
+                size = live.console.size
+                lines = screen.make_lines(size.width, size.height - 1)
                 shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
                 live.update(group(*shown), refresh=True)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
-        return actions.written, '' if client.report is None else client.bridge
+        stops = guide.stops if guide.written and options.limits else {}
+        return guide.written, stops, '' if client.report is None else client.bridge
     finally:
         client.close()
 
@@ -221,7 +236,10 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
 
 
 def list_result_lines(
-    robot: RobotTransmissions, hand: HandCalibration, outcomes: Sequence[Outcome]
+    robot: RobotTransmissions,
+    hand: HandCalibration,
+    outcomes: Sequence[Outcome],
+    stops: Mapping[str, Range],
 ) -> Iterator[str]:
     """Yield the numbers before and after, their uncertainty, and what is missing."""
     before = {each.name: each.value for each in robot.parameters.values()}
@@ -230,8 +248,12 @@ def list_result_lines(
         (name, f'{before[name]:.6g}', f'{value:.6g}')
         for name, value in name_values(outcomes).items()
     ]
-    yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
     tracks = {track.name: track for each in hand.transmissions for track in each.tracks}
+    for joint, ends in stops.items():
+        limits = tracks[joint].limits
+        for side, old, new in zip(ENDS.values(), (limits.lower, limits.upper), ends, strict=True):
+            rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
+    yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
     for each in outcomes:
         if each.refusal:
             yield f'{each.transmission} keeps its numbers: {each.refusal}'

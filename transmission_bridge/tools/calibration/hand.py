@@ -64,7 +64,7 @@ _WIDER = 0.15
 _LEAST_RANK = 0.02
 
 #: Least motion towards positive, as a share of the way between the limits.
-_LEAST = 0.04
+LEAST = 0.04
 
 #: Motion between two readings above which something is wrong: as a share of the period of an
 #: encoder, because its turn may be wrong, and of the way between the limits of a joint.
@@ -165,7 +165,8 @@ class JointTrack:
         low, high = self._ends
         for side, end in ((1, high), (-1, low)):
             if side * (end[0] - position) > back and self._way != -side:
-                self._turned[side].append(end)
+                if self._way:  # where a motion begins is no stop
+                    self._turned[side].append(end)
                 self._way, self._ends = -side, [here, here]
                 return
 
@@ -183,12 +184,23 @@ class JointTrack:
         near = [each for each in found if abs(each[0] - farthest[0]) <= _NEAR * self.span]
         return Stop(farthest[1], len(near), max(abs(each[0] - farthest[0]) for each in near))
 
+    def count_approaches(self, side: int) -> int:
+        """Return how often the motion turned back at the farthest position of an end."""
+        found = [side * each[0] for each in self._turned[side]]
+        return sum(max(found) - each <= _NEAR * self.span for each in found)
+
+    @property
+    def seen(self) -> tuple[float, float, float]:
+        """Lowest, highest and present position, up to a constant [rad or m]; NaN: none."""
+        found = [each[0] for side in self._turned.values() for each in side]
+        found += [each[0] for each in self._ends]
+        return min(found, default=math.nan), max(found, default=math.nan), self._last
+
     @property
     def travel(self) -> float:
         """Distance of the farthest positions [rad or m]."""
-        found = [each[0] for side in self._turned.values() for each in side]
-        found += [each[0] for each in self._ends]
-        return max(found, default=0.0) - min(found, default=0.0)
+        low, high, _ = self.seen
+        return high - low if self._ends else 0.0
 
 
 @dataclass(frozen=True)
@@ -202,6 +214,7 @@ class Outcome:
     :param refusal: Why there are no numbers, or what is missing; empty otherwise.
     :param notes: Sentences about the numbers.
     :param is_guess: Whether the numbers are a guess.
+    :param joint: The joint whose stops are refused, empty otherwise.
     """
 
     transmission: str
@@ -211,6 +224,7 @@ class Outcome:
     refusal: str = ''
     notes: tuple[str, ...] = ()
     is_guess: bool = False
+    joint: str = ''
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
@@ -304,6 +318,8 @@ class HandTransmission:
     @property
     def is_still(self) -> bool:
         """Whether the arm has been still for a moment."""
+        if not self._recent:
+            return False
         motion = np.ptp([self._slopes @ each for _, each in self._recent], axis=0)
         spans = np.array([track.span for track in self.tracks])
         long = self._recent[-1][0] - self._recent[0][0] >= 0.5 * _STILL_FOR
@@ -321,13 +337,41 @@ class HandTransmission:
             return math.inf
         return abs(float(self._slopes[0, 0] * self.periods[0]))
 
-    def map_now(self, values: Mapping[ParameterPath, float]) -> Array:
-        """Return the present positions of the joints, with other values of some numbers."""
-        found: Array = self.maps.map_positions({**self.signs, **values}, self.now[np.newaxis])[0]
+    def map_now(
+        self, values: Mapping[ParameterPath, float], actuators: Array | None = None
+    ) -> Array:
+        """Return present positions of the joints, or others, with values of some numbers."""
+        at = self.now if actuators is None else actuators
+        found: Array = self.maps.map_positions({**self.signs, **values}, at[np.newaxis])[0]
         turn = self.compute_turn()
         if not math.isfinite(turn):
             return found
         return np.asarray(found - np.round((found - self.middle) / turn) * turn)
+
+    def measure_stops(self, outcome: Outcome) -> dict[str, tuple[float, float]]:
+        """
+        Return the range between the stops of each joint [rad or m], by name.
+
+        Only after a pose, because the offset is then known without stops, and from two approaches
+        or more to each stop. The range is smaller by the uncertainties at both ends.
+        """
+        found = {}
+        for place, track in enumerate(self.tracks if self.poses and not outcome.refusal else ()):
+            ends = []
+            for side in ENDS:
+                stop = track.find_stop(side)
+                if stop is not None and track.count_approaches(side) > 1:
+                    at = float(self.map_now(outcome.values, stop.actuators)[place])
+                    ends.append(at - side * (stop.uncertainty + outcome.uncertainty[track.name]))
+            if len(ends) == len(ENDS) and ends[0] < ends[1]:
+                # Rounded to the inside.
+                found[track.name] = math.ceil(ends[0] * 1e4) / 1e4, math.floor(ends[1] * 1e4) / 1e4
+        return found
+
+    def measure_way(self, before: Array) -> float:
+        """Return how far the joint that moved most has moved [rad or m]."""
+        # With wrong signs another joint than the moved one seems to move.
+        return float(np.abs(self._slopes @ (self.now - before)).max())
 
     def end_move(self, joint: int, before: Array) -> str:
         """
@@ -335,11 +379,9 @@ class HandTransmission:
 
         :returns: What is wrong, or empty.
         """
-        way = self.now - before
-        # With wrong signs another joint seems to move.
-        if not np.abs(self._slopes @ way).max() >= _LEAST * self.tracks[joint].span:
+        if not self.measure_way(before) >= LEAST * self.tracks[joint].span:
             return f'{self.tracks[joint].name} has hardly moved: move it farther towards positive'
-        self.moves[joint] = Move(joint, way)
+        self.moves[joint] = Move(joint, self.now - before)
         found = compute_signs(self.maps, [*self.moves.values()], self.middle)
         self.has_directions = found.values is not None
         self.problem = found.problem if len(self.moves) == len(self.tracks) else ''
@@ -379,7 +421,7 @@ def judge_transmission(
         factors = _compute_factors(known, moved)
         _check_contradictions(hand, fit, factors)
     except _Refusal as refusal:
-        return Outcome(hand.name, {}, {}, refusal=str(refusal))
+        return Outcome(hand.name, {}, {}, refusal=str(refusal), joint=refusal.joint)
     notes = []
     if flipped := [path[1] for path in hand.signs]:
         notes.append(f'the sign of the reduction of {" and ".join(flipped)} changes')
@@ -394,7 +436,15 @@ def judge_transmission(
 
 
 class _Refusal(Exception):
-    """Why there are no numbers, or which motion is missing."""
+    """
+    Why there are no numbers, or which motion is missing.
+
+    :param joint: The joint whose stops are refused.
+    """
+
+    def __init__(self, text: str, joint: str = '') -> None:
+        super().__init__(text)
+        self.joint = joint
 
 
 def _collect_rows(hand: HandTransmission, *, is_confirmed: bool, is_guess: bool) -> list[Row]:
@@ -508,7 +558,8 @@ def _check_contradictions(hand: HandTransmission, fit: Fit, factors: Array) -> N
             which = 'closer together' if rest[1] > rest[0] else 'farther apart'
             raise _Refusal(
                 f'the stops of {track.name} are {away} {which} than its limits: move it to both '
-                'ends again; otherwise its limits are not the stops, or its reduction is wrong'
+                'ends again; otherwise its limits are not the stops, or its reduction is wrong',
+                track.name,
             )
         advice = 'its limits are not its stops' if hand.is_from_file else 'repeat them'
         raise _Refusal(f'the known positions of {track.name} differ by {away}: {advice}')
@@ -571,7 +622,9 @@ class HandCalibration:
         self.is_confirmed = False
         self.trouble = ''
         self._totals = np.full(len(self._periods), np.nan)
+        #: A joint that is moved towards positive, from where, and its largest way from there.
         self._begun: tuple[HandTransmission, int, Array] | None = None
+        self._farthest = 0.0
 
     @property
     def joints(self) -> list[tuple[HandTransmission, int]]:
@@ -586,38 +639,53 @@ class HandCalibration:
         :param time: Time of receipt [s].
         """
         with np.errstate(invalid='ignore'):
-            steps = np.abs(unwrap_positions(positions, self._totals, self._periods))
-            fast = steps > _FAST * self._periods
+            steps, _ = unwrap_positions(positions, self._totals, self._periods)
+            fast = np.abs(steps) > _FAST * self._periods
         for each in self.transmissions:
             own = list(each.binding.actuators)
             if np.isfinite(positions[own]).any():
                 jumped = each.store(self._totals[own].copy(), time)
+                if self._begun is not None and self._begun[0] is each:
+                    self._farthest = max(self._farthest, each.measure_way(self._begun[2]))
                 if jumped or fast[own].any():
                     each.forget()
                     if self._begun is not None and self._begun[0] is each:
                         self._begun = None
+                    joints = ' and '.join(track.name for track in each.tracks)
                     self.trouble = (
-                        f'{each.name} moved too fast for its readings, or they stopped: start it '
-                        'again'
+                        f'{joints} moved too fast for the readings, or they stopped: the stops '
+                        'are forgotten'
                     )
-                    if np.isnan(self._periods[own]).all():
+                    if np.isnan(each.periods).any():
                         self.trouble += '. An encoder of one turn needs its wrap_period'
 
     # -- what the user does --------------------------------------------------------------------
 
-    @property
-    def moving(self) -> tuple[HandTransmission, int] | None:
-        """The joint that is being moved towards positive."""
-        return None if self._begun is None else self._begun[:2]
+    def begin_move(self, hand: HandTransmission, joint: int) -> None:
+        """Begin a motion of a joint towards positive where the arm is now."""
+        self._begun, self._farthest = (hand, joint, hand.now.copy()), 0.0
 
-    def mark_direction(self, hand: HandTransmission, joint: int) -> None:
-        """Begin, or end, a motion of a joint towards positive."""
-        if self.moving != (hand, joint):
-            self._begun, self.trouble = (hand, joint, hand.now.copy()), ''
-            return
-        assert self._begun is not None
-        self.trouble = hand.end_move(joint, self._begun[2])
-        self._begun = None
+    def measure_move(self, hand: HandTransmission, joint: int) -> tuple[float, bool]:
+        """
+        Return how far a joint was moved since :meth:`begin_move` [rad or m], NaN: not begun.
+
+        :returns: Also whether it came back, so that the motion shows no direction.
+        """
+        if self._begun is None or self._begun[:2] != (hand, joint):
+            return math.nan, False
+        way = hand.measure_way(self._begun[2])
+        return way, self._farthest - way > _BACK * hand.tracks[joint].span
+
+    def end_move(self) -> None:
+        """End a motion towards positive, which gives the direction."""
+        if self._begun is not None:
+            hand, joint, before = self._begun
+            self.trouble, self._begun = hand.end_move(joint, before), None
+
+    def start_again(self, hand: HandTransmission) -> None:
+        """Forget what is known of a transmission, its directions included."""
+        hand.forget()
+        hand.moves, hand.has_directions, hand.problem, self._begun = {}, False, '', None
 
     def mark_pose(self, positions: Mapping[str, float]) -> None:
         """Take the arm as in a pose [rad or m by joint]; joints that are missing are at zero."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-import importlib
 import time
 from typing import Any
 
@@ -19,11 +18,10 @@ from transmission_bridge.bridge import DriverUnits, load_transmissions
 from transmission_bridge.bridge.options import BridgeOptions, HOSTED, PREFIX, split_pairs
 from transmission_bridge.bridge.states import list_wrap_periods, NamePlan, States, TurnPlan
 from transmission_bridge.description import load_description
-from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
-from transmission_bridge.tools.calibration.actions import HandActions
+from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import name_values
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.tune.model import TuneModel
@@ -52,6 +50,7 @@ class BridgeRobot(BridgeClient):
     :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
     :ivar n_starts: Number of times that all numbers were read.
+    :ivar stops: Measured stops by joint [rad or m], see :attr:`HandGuide.stops`.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
@@ -66,18 +65,12 @@ class BridgeRobot(BridgeClient):
         #: the :attr:`~.BridgeReport.start` of the bridge that they belong to.
         self._is_known, self._asked = False, -_PERIOD
         self._start: int | None = None
-        qos = importlib.import_module('rclpy.qos')
-        latched = qos.QoSProfile(depth=1, durability=qos.DurabilityPolicy.TRANSIENT_LOCAL)
-        text = importlib.import_module('std_msgs.msg').String
-        self.node.create_subscription(text, _DESCRIPTION, self._store_description, latched)
+        self.follow_description(partial(setattr, self, '_described'))
         self.follow_parameters(self._accept_parameter_changes)
         #: The calibration by hand, if one runs, and the receivers of the page itself.
-        self.calibration: HandActions | None = None
+        self.calibration: HandGuide | None = None
+        self.stops: dict[str, tuple[float, float]] = {}
         self._receivers: dict[str, Received] = {}
-
-    def _store_description(self, message: Any) -> None:
-        if len(message.data) <= MAX_BYTES:
-            self._described = message.data
 
     def _accept_parameter_changes(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
         if any(name.startswith(PREFIX) for name in others):
@@ -164,7 +157,7 @@ class BridgeRobot(BridgeClient):
             for topic in options.actuator_state_topics
         }
         feed = DriverFeed(self, hand, names)
-        self.calibration = HandActions(hand, {}, feed.describe_obstacle)
+        self.calibration = HandGuide(hand, {}, feed.describe_obstacle)
         topics = dict(self._receivers)
         for topic, receive in feed.receivers.items():
             own = topics.get(topic)
@@ -187,7 +180,9 @@ class BridgeRobot(BridgeClient):
                 return
             self.calibration = None
             self.follow_topics(self._receivers)
-            done(stored)
+            if actions is not None and stored:
+                self.stops |= actions.stops
+            done(f'The bridge uses the new numbers: {stored}' if stored else '')
 
         if actions is None or not actions.finished:
             finish_storing('', '')

@@ -376,13 +376,16 @@ class TuneModel:
 
     # -- saving ----------------------------------------------------------------------------------
 
-    def render_file(self, output: str, node: str = '') -> SavedFile:
+    def render_file(
+        self, output: str, node: str = '', limits: Mapping[str, tuple[float, float]] | None = None
+    ) -> SavedFile:
         """
         Return the file with the current numbers.
 
         :param output: Its name: ``.yaml`` or ``.yml`` for a parameter file with the numbers that
             differ from the description, another suffix for the description with these numbers.
         :param node: The bridge in a parameter file; empty if no bridge is known.
+        :param limits: Lower and upper limit by joint [rad or m], for a description.
         :raises ParameterError: If a number cannot be written.
         """
         changed = self.list_changes()
@@ -392,7 +395,8 @@ class TuneModel:
             for each in [self._described[name]]
         ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
-        data = render_numbers(output, self._description, entries, heading, node=node)
+        document = output, self._description
+        data = render_numbers(*document, entries, heading, node=node, limits=limits)
         old = self._description
         if output.lower().endswith(('.yaml', '.yml')):
             old = Path(output).read_bytes() if Path(output).is_file() else b''

@@ -23,12 +23,13 @@ class Panel:
     :param gui: viser's ``client.gui``.
     :param container: Context manager of the container.
     :param post: Queues a task for the thread that describes the widgets.
+    :ivar container: The container.
     """
 
     def __init__(
         self, gui: Any, container: Any, post: Callable[[Callable[[], None]], None]
     ) -> None:
-        self._gui, self._container, self._post = gui, container, post
+        self._gui, self.container, self._post = gui, container, post
         self._next: dict[tuple[str, str], dict[str, Any]] = {}
         self._acts: dict[tuple[str, str], Callable[[Any], None] | None] = {}
         self._handles: dict[tuple[str, str], Any] = {}
@@ -60,7 +61,7 @@ class Panel:
         if [*widgets] != [*self._handles]:
             for handle in self._handles.values():
                 handle.remove()
-            with self._container:
+            with self.container:
                 self._handles = {each[0]: self._make_widget(*each) for each in widgets.items()}
             self._sent = widgets
         for key, props in widgets.items():

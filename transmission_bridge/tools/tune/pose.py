@@ -91,6 +91,18 @@ class LinkPoses:
             place = self._parents[place]
         return self._owners[place] if place >= 0 else ''
 
+    def find_frame(self, place: int) -> tuple[int, Array, bool]:
+        """Return the parent of a link, ``parent_H_joint``, and whether its joint slides (z)."""
+        return self._parents[place], self._before[place], bool(self._slides[place])
+
+    def list_below(self, place: int) -> list[int]:
+        """Return the links that the parent joint of a link moves, this link included."""
+        below = {place}
+        for each, parent in enumerate(self._parents):  # parents come first
+            if parent in below:
+                below.add(each)
+        return sorted(below)
+
     def __call__(self, positions: Mapping[str, float]) -> tuple[Array, Mask]:
         """
         Return the poses of all links.

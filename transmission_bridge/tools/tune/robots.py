@@ -85,10 +85,12 @@ class FileRobot:
     :ivar visuals: The text of the description.
     :ivar n_starts: Number of times that all numbers were read.
     :ivar bridge: Empty: no bridge has these numbers.
+    :ivar stops: Empty: no stops are measured.
     """
 
     n_starts = 1
     bridge = ''
+    stops: Mapping[str, tuple[float, float]] = {}
 
     def __init__(
         self,

@@ -25,6 +25,9 @@ COMMANDED, PREVIEWED = (28, 126, 214), (232, 137, 12)
 _UNKNOWN = (205, 205, 205)
 _OPACITY = 0.35
 
+#: Colour of the link that is moved by hand, and of its arrow.
+_BY_HAND = (47, 158, 68)
+
 #: Change [m], also of an entry of a rotation, from which the pose of a link is sent again.
 _MOVED = 1e-5
 
@@ -92,6 +95,7 @@ class RobotScene:
             self._robot = _RobotBody(server, '/robot', self.poses, by_link, radius, clicked)
             self._ghost = _RobotBody(server, '/ghost', self.poses, by_link, radius, None)
         self._unknown: Mask = np.zeros(len(self.poses.links), dtype=bool)
+        self._radius, self._arrow, self._arrow_nodes = radius, ('', 0), list[Any]()
 
     def _compute_extent(
         self, robot: RobotDescription, by_link: Mapping[str, list[Shape]]
@@ -114,8 +118,58 @@ class RobotScene:
     def reset_view(self, client: Any) -> None:
         """Point the camera of a client at the whole extent of the robot."""
         with client.atomic():
-            client.camera.position = self._eye
+            # The angle of view is vertical: a narrow view needs more distance.
+            far = max(1.0, 0.9 / client.camera.aspect)
+            client.camera.position = self._centre + far * (self._eye - self._centre)
             client.camera.look_at = self._centre
+
+    def show_arrow(self, joint: str, side: int) -> None:
+        """Paint the link of a joint, and show an arrow along (1) or against (-1) the joint."""
+        if (joint, side) == self._arrow:
+            return
+        before, self._arrow = self._arrow[0], (joint, side)
+        for node in self._arrow_nodes:
+            node.remove()
+        self._arrow_nodes = []
+        if before and before in self.poses.joint_of:
+            place = self.poses.joint_of.index(before)
+            self._robot.paint_links(_UNKNOWN if self._unknown[place] else None, place)
+        if joint and joint in self.poses.joint_of:
+            place = self.poses.joint_of.index(joint)
+            self._robot.paint_links(_BY_HAND, place)
+            if side:
+                self._draw_arrow(place, side)
+
+    def _draw_arrow(self, place: int, side: int) -> None:
+        parent, frame, slides = self.poses.find_frame(place)
+        size, scene, name = 0.26 * self._radius, self._server.scene, f'/robot/{parent}/arrow'
+        if slides:
+            points = size * side * np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+        else:
+            angles = self._find_angle(place, parent, frame) + side * np.linspace(-0.9, 0.9, 24)
+            points = size * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+        along = points[-1] - points[-2]
+        head = points[-1] + 0.4 * size * along / np.linalg.norm(along)
+        rotation = optional('viser.transforms', 'tune').SO3.from_matrix(frame[:3, :3])
+        at = {'wxyz': rotation.wxyz, 'position': frame[:3, 3]}
+        segments, tip = np.stack([points[:-1], points[1:]], axis=1), np.array([[points[-1], head]])
+        width = {'head_length': 0.4 * size, 'head_radius': 0.2 * size, 'shaft_radius': 0.02 * size}
+        label, position = (
+            f'{self.poses.joint_of[place]} {"-+"[side > 0]}',
+            (frame @ [*head, 1.0])[:3],
+        )
+        self._arrow_nodes = [
+            scene.add_line_segments(name, segments, _BY_HAND, line_width=8.0, **at),
+            scene.add_arrows(f'{name}_head', tip, _BY_HAND, **width, **at),
+            scene.add_label(f'{name}_label', label, position=position, anchor='bottom-left'),
+        ]
+
+    def _find_angle(self, place: int, parent: int, frame: Array) -> float:
+        """Return where the links that a joint moves are about its axis, at rest."""
+        poses, _ = self.poses({})
+        away = poses[self.poses.list_below(place), :3, 3].mean(axis=0) - poses[place, :3, 3]
+        x, y, _ = (poses[parent, :3, :3] @ frame[:3, :3]).T @ away
+        return float(np.arctan2(y, x)) if np.hypot(x, y) > 0.1 * self._radius else 0.0
 
     def remove_nodes(self) -> None:
         """Remove the robot from the scene."""
@@ -139,7 +193,8 @@ class RobotScene:
         with self._server.atomic():
             self._robot.move_links(poses)
             for place in np.flatnonzero(unknown != self._unknown).tolist():
-                self._robot.paint_links(_UNKNOWN if unknown[place] else None, place)
+                if not self._arrow[0] or self.poses.joint_of[place] != self._arrow[0]:
+                    self._robot.paint_links(_UNKNOWN if unknown[place] else None, place)
             self._unknown = unknown
             others, _ = self.poses(ghost)
             self._ghost.root.visible = bool(np.abs(others - poses).max(initial=0.0) > _ANOTHER)

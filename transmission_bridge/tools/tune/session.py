@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 import queue
+import sys
 import time
 import traceback
 from typing import Any
@@ -94,14 +96,12 @@ class TuneSession:
         if model is not None:
             if model is not self._shown:
                 self._replace_scene(model)
-            self._show_robot(model, self.robot.read_state())
+            # viser can fail while a client connects: the next update sends what was not sent.
+            _run_guarded(lambda: self._show_robot(model, self.robot.read_state()))
         if begin >= self._numbers_due:
             self._numbers_due = begin + _NUMBERS
-            self._views = {
-                client: view
-                for client, view in self._views.items()
-                if _run_guarded(view.refresh_widgets)
-            }
+            for view in self._views.values():
+                _run_guarded(view.refresh_widgets)
         self.robot.spin_for(max(_POSE - (time.monotonic() - begin), 0.005))
 
     # -- the robot -------------------------------------------------------------------------------
@@ -129,6 +129,9 @@ class TuneSession:
                     at_motors = state.actuators[0]
                     target = view.preview.robot.actuator_to_joint('position', at_motors)
                 color = PREVIEWED
+            if view.pose is not None:
+                names, color = model.robot.joint_names, COMMANDED
+                target = np.array([view.pose.get(name, 0.0) for name in names])
         others = np.where(np.isfinite(target), target, state.joints[0])
         positions, ghost = (
             dict(zip(model.robot.joint_names, each.tolist(), strict=True))
@@ -164,11 +167,14 @@ class TuneSession:
         self.robot.apply_values(values, finish_change)
 
 
-def _run_guarded(task: Callable[[], object]) -> bool:
-    """Return whether a task succeeded. A bug on one page must not affect the other pages."""
+def _run_guarded(task: Callable[[], object]) -> None:
+    """Run a task. A bug on one page must not affect the other pages, or end this one."""
     try:
         task()
     except Exception:
-        traceback.print_exc()
-        return False
-    return True
+        _print_once(traceback.format_exc())
+
+
+@lru_cache(maxsize=100)
+def _print_once(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -207,4 +207,25 @@ def format_difference(lines: Sequence[str]) -> str:
     ]
     if len(lines) > 2 + _MOST_LINES:
         shown.append(f'<span class="dim">and {len(lines) - 2 - _MOST_LINES} more lines</span>')
-    return f'<div class="tb"><pre>{chr(10).join(shown)}</pre></div>'
+    summary = f'<summary>{len(lines) - 2} lines of difference</summary>'
+    return f'<div class="tb"><details>{summary}<pre>{chr(10).join(shown)}</pre></details></div>'
+
+
+def format_changes(changes: Sequence[tuple[str, str, str, float, float]], units: PageUnits) -> str:
+    """
+    Return a table of numbers.
+
+    :param changes: Member, number, unit, value in the description and now.
+    """
+    rows, heading = ['<tr><th style="width:44%">number</th><th>URDF</th><th>now</th></tr>'], ''
+    for member, name, unit, before, after in changes[:_MOST_LINES]:
+        if member != heading:
+            heading = member
+            rows.append(f'<tr><td colspan="3"><b>{escape_text(member)}</b></td></tr>')
+        rows.append(
+            f'<tr><td>{escape_text(name)} '
+            f'<span class="dim">{escape_text(units.name_unit(unit))}</span></td>'
+            f'<td class="n minus">{units.format_cell(before, unit)}</td>'
+            f'<td class="n plus">{units.format_cell(after, unit)}</td></tr>'
+        )
+    return f'<div class="tb"><table>{"".join(rows)}</table></div>' if changes else ''

@@ -10,19 +10,23 @@ the current numbers and from the state of the robot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 import math
+from pathlib import Path
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.bridge.zeroing import list_zeroable_joints
 from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
-from transmission_bridge.tools.calibration.page import describe_tab
+from transmission_bridge.tools.calibration.guide import AFTERWARDS
+from transmission_bridge.tools.calibration.hand import name_values
+from transmission_bridge.tools.calibration.page import describe_others, describe_step
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.limit_report import transmission_limits
@@ -51,11 +55,19 @@ _MOVING = 0.01
 
 _OPEN: Limits = (-math.inf, math.inf, UNKNOWN_UNIT)
 
+_WRITTEN = f'{AFTERWARDS} The URDF still has the old numbers: tab Save.'
+
 _BY_HAND = (
     'Offsets by moving the arm by hand: to its stops, or into the pose with all joints at zero.'
 )
 
 _CARE = 'A changed number can move a joint with its next command.'
+
+#: Characters of the tooltip of the findings.
+_TOOLTIP = 2000
+
+#: Names of parameter files, which have no limits of joints.
+_PARAMETER_FILES = ('.yaml', '.yml')
 
 #: Receives a position or number in SI.
 _Act = Callable[[float], None]
@@ -101,7 +113,10 @@ class PageView:
     :param client: viser's handle.
     :param session: The session of the page.
     :ivar preview: Effect of the change that the page shows, ``None`` without one.
+    :ivar pose: Positions of joints that the user is asked for, ``None`` without a question.
     """
+
+    pose: Mapping[str, float] | None = None
 
     def __init__(self, client: Any, session: TuneSession) -> None:
         self._gui, self._session = client.gui, session
@@ -114,6 +129,7 @@ class PageView:
         self._head = Panel(self._gui, self._gui.add_folder(None), session.post_task)
         tabs = self._gui.add_tab_group()
         with tabs.add_tab('Tune'):
+            self._choice = Panel(self._gui, self._gui.add_folder(None), session.post_task)
             form = self._gui.add_form(None)
 
         async def submitted(_: Any) -> None:
@@ -126,7 +142,18 @@ class PageView:
             Panel(self._gui, tabs.add_tab(name), session.post_task)
             for name in ('Joints', 'Calibrate', 'Robot', 'Save')
         )
-        self._calibrated = ''
+        with self._calibrate.container:
+            self._others_folder = self._gui.add_folder(
+                'Other ways', expand_by_default=False, visible=False, order=1e12
+            )
+        self._others = Panel(self._gui, self._others_folder, session.post_task)
+        self._calibrated, self._writes_stops = '', False
+        command = self._gui.add_command('Next step of the calibration', hotkey='N')
+
+        async def pressed(_: Any) -> None:
+            session.post_task(self._press_step)
+
+        command.on_trigger(pressed)
         self.rebuild_widgets()
 
     def rebuild_widgets(self) -> None:
@@ -136,8 +163,9 @@ class PageView:
         self._choices: dict[str, str] = {}
         for binding in () if model is None else model.robot.bindings:
             spec = binding.spec
-            members = ', '.join(each.name for each in (*spec.joints, *spec.actuators))
-            text = f'{spec.name}: {members}' if spec.type else f'{spec.name} (passes through)'
+            members = dict.fromkeys(each.name for each in (*spec.joints, *spec.actuators))
+            text = ', '.join(members) + ('' if spec.type else ' (passes through)')
+            text = f'{spec.name}: {text}' if text in self._choices else text
             self._choices[shorten_label(text, _ENTRY)] = spec.name
         self._saved: SavedFile | None = None
         self._difference = self._written = ''
@@ -171,6 +199,7 @@ class PageView:
     def refresh_widgets(self) -> None:
         """Show the present state."""
         self._show_head()
+        self._show_choice()
         if self._session.robot.model is None:
             return
         self._model, self._state = self._session.robot.model, self._session.robot.read_state()
@@ -189,16 +218,21 @@ class PageView:
 
     def _show_head(self) -> None:
         session, robot, head = self._session, self._session.robot, self._head
-        first = format_note(_CARE, 'care')
+        first, found = '', robot.list_warnings()
         if isinstance(robot, FileRobot):
             first = format_note('From a file, without a robot: the sliders move it.', 'dim')
         if not session.settings.may_change:
             first = format_note('Read-only page.', 'dim')
         if problem := robot.describe_problem():
             first = texts.GONE + format_note(problem, 'bad')
-        head.add_text(first + texts.format_notes(robot.list_warnings(), most=3))
+        title = escape_text('   '.join(found), _TOOLTIP)
+        notes = texts.format_notes(found, most=2)
+        head.add_text(f'{first}<div class="head" title="{title}">{notes}</div>')
+        head.show_changes()
+
+    def _show_choice(self) -> None:
         shown = next((text for text, name in self._choices.items() if name == self._chosen), '-')
-        head.add_widget(
+        self._choice.add_widget(
             'dropdown',
             'show',
             lambda text: self._choose_transmission(self._choices.get(text, self._chosen)),
@@ -206,13 +240,7 @@ class PageView:
             value=shown,
             hint='Type a part of the name of a transmission, joint or actuator',
         )
-
-        def reset(_: str) -> None:
-            if session.scene is not None:
-                session.scene.reset_view(self._client)
-
-        head.add_widget('button_group', 'view', reset, options=('Reset view',))
-        head.show_changes()
+        self._choice.show_changes()
 
     def _show_tune(self, binding: Binding) -> None:
         model, state = self._model, self._state
@@ -227,7 +255,7 @@ class PageView:
             format_note(binding.spec.type or 'passes through: no transmission, no numbers', 'dim')
             + self._make_bars('actuator', binding.actuators)
             + self._make_bars('joint', binding.all_joints)
-            + format_note(live if commanded else '', 'care')
+            + format_note(live if commanded else _CARE, 'care')
         )
         self.preview = None
         if session.settings.may_change:
@@ -294,7 +322,7 @@ class PageView:
                 value = float(values[0, place]) if math.isfinite(values[0, place]) else 0.0
                 low = min(value, low if math.isfinite(low) else -math.pi)
                 high = max(value, high if math.isfinite(high) else math.pi, low + 1e-3)
-                text = f'move {kind} {shorten_label(names[place])}'
+                text = f'{"motor" if kind == "actuator" else kind} {shorten_label(names[place])}'
                 act = partial(move_member, kind, place)
                 if kind == 'actuator' and (units := self._model.robot.units.get(names[place])):
                     scale, unit = units.position.scale, units.position.text or unit
@@ -530,19 +558,42 @@ class PageView:
 
     def _show_calibration(self) -> None:
         """Show the calibration by hand, which all pages share."""
-        robot, panel = self._session.robot, self._calibrate
+        robot, panel, scene = self._session.robot, self._calibrate, self._session.scene
+        guide = robot.calibration if isinstance(robot, BridgeRobot) else None
+        self.pose = None
         if not isinstance(robot, BridgeRobot) or not self._session.settings.may_change:
             panel.add_text(
                 format_note('Needs a running bridge, and a page that may change it.', 'dim')
             )
-        elif robot.calibration is None:
-            panel.add_text(format_note(self._calibrated or _BY_HAND, 'dim'))
-            panel.add_widget('button', 'Begin', lambda _: robot.begin_calibration())
+        elif guide is None:
+            panel.add_text(
+                format_note(self._calibrated, 'good')
+                + format_note(_WRITTEN if self._calibrated else _BY_HAND, 'dim')
+            )
+            panel.add_widget('button', 'Begin', lambda _: robot.begin_calibration(), color='green')
         else:
-            describe_tab(panel, robot.calibration, escape_text, format_note)
-            if robot.calibration.finished is not None:
+            guide.update()
+            values = name_values([each for each in guide.outcomes if not each.refusal])
+            if values:
+                named = {PREFIX + name: value for name, value in values.items()}
+                self.preview = self._model.preview_change(named, self._state.actuators[0])
+            self.pose = guide.step.pose
+            describe_step(panel, guide)
+            if guide.is_safe:
+                describe_others(self._others, guide)
+                self._others.show_changes()
+            if guide.finished is not None:
                 robot.end_calibration(partial(setattr, self, '_calibrated'))
+        self._others_folder.visible = guide is not None and guide.is_safe
+        if scene is not None:
+            step = None if guide is None else guide.step
+            scene.show_arrow(*(('', 0) if step is None else (step.joint, step.side)))
         panel.show_changes()
+
+    def _press_step(self) -> None:
+        robot = self._session.robot
+        if isinstance(robot, BridgeRobot) and robot.calibration is not None:
+            robot.calibration.press()
 
     # -- robot and saving ------------------------------------------------------------------------
 
@@ -568,9 +619,17 @@ class PageView:
         lines += [('transparent blue: commanded; orange: preview of a change', 'dim')]
         panel.add_text(''.join(format_note(text, kind) for text, kind in lines))
 
+        def reset_view(_: str) -> None:
+            if scene is not None:
+                scene.reset_view(self._client)
+
         def set_degrees(value: bool) -> None:
-            self._units = PageUnits(degrees=value)
-            self._choose_transmission(self._chosen)
+            old, self._units = self._units, PageUnits(degrees=value)
+            for name, text in self._draft.items():
+                unit = model.find_number(name).unit
+                with suppress(ValueError):
+                    number = old.from_page(parse_number(text), unit)
+                    self._draft[name] = self._units.format_field(number, unit)
 
         def set_dark(value: bool) -> None:
             self._dark = value
@@ -578,25 +637,61 @@ class PageView:
                 dark_mode=value, show_logo=False, show_share_button=False, control_width='large'
             )
 
+        panel.add_widget('button_group', 'view', reset_view, options=('Reset view',))
         panel.add_widget('checkbox', 'degrees', set_degrees, value=self._units.degrees)
         panel.add_widget('checkbox', 'dark', set_dark, value=self._dark)
         panel.show_changes()
 
     def _show_save(self) -> None:
         panel, output = self._save, self._session.settings.output
-        text = f'to {output}' if output else 'To save, start with --output FILE (.urdf or .yaml).'
-        panel.add_text(format_note(text, 'dim') + self._difference)
-        panel.add_widget('button', 'Show difference', self._show_difference)
+        changes = [*self._list_changes()]
+        panel.add_text(texts.format_changes(changes, self._units))
+        panel.add_widget(
+            *('checkbox', 'Write the stops as <limit> too', self._choose_stops),
+            value=self._writes_stops,
+            visible=bool(self._session.robot.stops) and not output.endswith(_PARAMETER_FILES),
+        )
+        shows = bool(changes) and self._saved is None
+        panel.add_widget(
+            *('button', 'Show the difference of the file', self._show_difference),
+            color='green' if shows else 'gray',
+            disabled=not changes,
+        )
         is_ready = bool(output and self._saved and self._session.settings.may_change)
-        panel.add_widget('button', 'Write the file', self._write_saved, visible=is_ready)
-        panel.add_text(self._written)
+        panel.add_widget(
+            *('button', 'write', self._write_saved),
+            label=f'Write {Path(output).name or "the file"}',
+            color='green' if is_ready else 'gray',
+            disabled=not is_ready,
+        )
+        hint = 'look at the difference first' if changes else 'nothing differs from the URDF'
+        if not output:
+            hint = 'To save, start with --output FILE (.urdf or .yaml).'
+        hint = '' if is_ready or self._written else hint
+        panel.add_text(format_note(hint, 'dim') + self._written + self._difference)
         panel.show_changes()
+
+    def _choose_stops(self, value: bool) -> None:
+        self._writes_stops, self._saved, self._difference = value, None, ''
+
+    def _list_changes(self) -> Iterator[tuple[str, str, str, float, float]]:
+        """Yield member, number, unit, value in the description and now of each difference."""
+        for name, values in self._model.list_changes().items():
+            _, unit, tunable = self._model.find_number(name)
+            *members, last = tunable.path
+            member = members[-1] if members else tunable.transmission
+            yield member, last.removeprefix('mechanical_'), unit, *values
+        for joint, ends in self._session.robot.stops.items() if self._writes_stops else ():
+            *before, unit = self._limits.get(joint, _OPEN)
+            for side, old, new in zip(('lower', 'upper'), before, ends, strict=True):
+                yield joint, f'{side} limit', unit, old, new
 
     def _show_difference(self, _: Any) -> None:
         self._saved, self._written = None, ''
         try:
             output = self._session.settings.output or 'robot.urdf'
-            saved = self._model.render_file(output, self._session.robot.bridge)
+            stops = self._session.robot.stops if self._writes_stops else {}
+            saved = self._model.render_file(output, self._session.robot.bridge, stops)
         except (UsageError, TransmissionBridgeError) as error:
             self._difference = format_note(str(error), 'bad')
         else:
