@@ -172,6 +172,19 @@ def test_a_joint_is_held_as_measured_after_a_gap(how, step):
     assert world.command(position={'j0': 0.25}) == {'position': {'m0': 0.0, 'm1': 0.5}}
 
 
+def test_what_a_driver_has_forgotten_is_not_repeated():
+    """A partner is held as measured, without a gap in the readings; an unheard motor stays so."""
+    world = Wrist(command_timeout=0.0)
+    unheard = Heard()
+    before = unheard.spell()
+    unheard.states.spells.restart_spells(np.array([True, True]))
+    assert unheard.spell() == before
+    assert world.command(position={'j0': 0.1, 'j1': 0.1})
+    world.bridge.forget_commands(np.array([False, True]))
+    world.hear(0.0, 0.5)
+    assert world.command(position={'j0': 0.25}) == {'position': {'m0': 0.0, 'm1': 0.5}}
+
+
 def test_a_step_after_a_gap_starts_as_measured():
     """The position that was sent before the gap is no start."""
     world = Wrist(command_timeout=0.0, max_step='reject')

@@ -17,6 +17,9 @@ import numpy as np
 import pytest
 from zoo.reference import Message
 
+from transmission_bridge.drivers import add_driver
+from transmission_bridge.drivers.simulated import SimulatedDriver
+
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
@@ -246,7 +249,7 @@ def test_a_lost_motor_is_not_moved_when_it_is_back(hosted):
     peer.exchange(send, Message(('q_a', 'q_b'), position=(0.5, 0.25)), sent)
     wait_for_rows(peer, bridge, [[1.0, 0.5], [NAN, NAN], [NAN, NAN]])
     bridge.say(read='one lost')
-    peer.spin_until(lambda: joints[-1].names == ('q_b',), 'the loss')
+    peer.spin_until(lambda: joints and joints[-1].names == ('q_b',), 'the loss')
     wait_for_rows(peer, bridge, [[NAN, 0.5], [NAN, NAN], [NAN, NAN]])
     bridge.say()
     peer.spin_until(lambda: joints[-1].names == ('q_a', 'q_b'), 'its return')
@@ -371,18 +374,43 @@ def test_any_robot_is_simulated(make_bridge, peer, reference):
     assert joints[-1].names == ('q_a', 'q_b')
 
 
+@pytest.mark.parametrize(
+    ('entry', 'words'),
+    [
+        (f'arms={SIMULATED}', "unknown block 'arms' (closest: 'arm')"),
+        (
+            'arm=transmission_bridge/SimulatedDrive',
+            "unknown driver in Python 'transmission_bridge/",
+        ),
+    ],
+)
+def test_a_misspelt_driver_is_an_error(make_bridge, peer, diagnostics, entry, words):
+    """The bridge does not wait for a driver on topics instead."""
+    urdf = make_urdf({'arm': ('some/Component', ['a'])})
+    make_bridge({'robot_description': urdf, 'hardware_plugins': [entry]})
+    assert not peer.change_state('configure')
+    diagnostics.said('life cycle', words, level=ERROR)
+
+
+class Leader(SimulatedDriver):
+    """An arm that reports positions only."""
+
+    def read(self):
+        """Return the positions."""
+        return super().read()[0]
+
+
 def test_a_follower_stands_until_its_leader_is_near(make_bridge, peer, harness):
     """Diagnostics show both positions of a joint that differs; then it follows."""
-    for side, more in (('leader', {}), ('follower', {'max_step': 'reject'})):
+    add_driver('leader/Leader', Leader)
+    for side, plugin, start, more in (
+        ('leader', 'leader/Leader', '1.0', {}),
+        ('follower', SIMULATED, '0.0', {'max_step': 'reject'}),
+    ):
         rules = ['-r', 'joint_commands:=/leader/joint_states'] if more else []
-        start = '' if more else '1.0'
-        urdf = make_urdf({'arm': (SIMULATED, ['a'])}).replace(
-            '<actuator name="m_a" role="actuator1"/>',
-            '<actuator name="m_a" role="actuator1">'
-            + (f'<param name="start">{start}</param>' if start else '')
-            + '</actuator>',
-        )
-        urdf = urdf.replace('velocity="1000"', 'velocity="1"')
+        urdf = make_urdf({'arm': (plugin, ['a'])}).replace('velocity="1000"', 'velocity="1"')
+        more_of = f'><param name="start">{start}</param></actuator>'
+        urdf = urdf.replace('role="actuator1"/>', f'role="actuator1"{more_of}')
         make_bridge(
             {'robot_description': urdf, **more},
             namespace=side,
@@ -396,12 +424,21 @@ def test_a_follower_stands_until_its_leader_is_near(make_bridge, peer, harness):
     hand = peer.publisher('leader/joint_commands')
     peer.spin_until(lambda: joints, 'states')
     assert joints[-1].position.tolist() == [0.0]
-    back = harness.repeat(lambda: peer.send(hand, Message(('q_a',), position=(0.0,))))
+
+    def move_hand(position):
+        peer.send(hand, Message(('q_a',), position=(position,)))
+
+    back = harness.repeat(lambda: move_hand(0.0))
     peer.spin_until(
-        lambda: back() or diagnostics.values('joint_commands')['accepted'] != '0', 'it'
+        lambda: back() or diagnostics.values('joint_commands')['accepted'] != '0', 'it is near'
     )
-    away = harness.repeat(lambda: peer.send(hand, Message(('q_a',), position=(0.25,))))
-    peer.spin_until(lambda: away() or abs(joints[-1].position[0] - 0.25) < 1e-2, 'the motion')
+    # Slowly enough for the follower, also if the machine stands still between two steps.
+    for goal in np.linspace(0.05, 0.25, 5):
+        away = harness.repeat(lambda goal=goal: move_hand(goal))
+        peer.spin_until(
+            lambda goal=goal, away=away: away() or abs(joints[-1].position[0] - goal) < 1e-2,
+            f'the motion to {goal}',
+        )
 
 
 # -- the driver alone, and the examples ----------------------------------------------------------

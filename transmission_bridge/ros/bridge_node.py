@@ -244,7 +244,11 @@ class TransmissionBridge(LifecycleNode):
         """Activate the publishers, then open the session."""
         result = super().on_activate(state)
         if self._session is not None and result == TransitionCallbackReturn.SUCCESS:
-            self._session.open_session()
+            try:
+                self._session.open_session()
+            except BaseException:
+                super().on_deactivate(state)
+                raise
             self._was_active = True
             self.get_logger().info(clipped(f'active: {self._session.endpoints}'))
         return result

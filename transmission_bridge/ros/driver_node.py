@@ -16,7 +16,14 @@ from transmission_bridge.errors import MessageError, shortened, shown, Transmiss
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.hosting import CommandReader, COMMANDS, STATES, StateWriter
+from transmission_bridge.ros.hosting import (
+    check_plugins,
+    CommandReader,
+    COMMANDS,
+    make_driver,
+    STATES,
+    StateWriter,
+)
 from transmission_bridge.ros.parameters import declare_parameter
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
@@ -86,7 +93,9 @@ class DriverNode(Node):
     def _start_driver(self, urdf: str) -> None:
         robot = RobotTransmissions(description_source.read_description(urdf))
         block, plugin = self._values['block'], self._values['plugin']
-        found = find_drivers(robot, {block or '*': plugin} if plugin else {})
+        plugins = {block or '*': plugin} if plugin else {}
+        check_plugins(robot, plugins)
+        found = find_drivers(robot, plugins)
         chosen = [each for name, each in found.items() if block in ('', name)]
         if not chosen:
             raise DriverError(
@@ -95,7 +104,7 @@ class DriverNode(Node):
             )
         try:
             for kind, hardware in chosen:
-                self._add_host(kind(), hardware)
+                self._add_host(make_driver(kind, hardware), hardware)
             for step in ('configure', 'activate'):
                 for host, _ in self._hosts:
                     host.take_step(step)

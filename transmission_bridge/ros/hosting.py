@@ -18,6 +18,7 @@ import math
 import re
 import sys
 import time
+import traceback
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,17 @@ from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import ERROR, Fact, make_status, Status, WARN
 from transmission_bridge.bridge.options import BridgeOptions, split_pairs
-from transmission_bridge.drivers import Driver, DriverHost, find_drivers, Hardware, list_periods
+from transmission_bridge.drivers import (
+    Driver,
+    DriverError,
+    DriverHost,
+    find_driver,
+    find_drivers,
+    Hardware,
+    list_drivers,
+    list_periods,
+)
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import (
     JointStateReader,
@@ -35,7 +46,7 @@ from transmission_bridge.messages import (
     LayoutTable,
     TrajectoryRecord,
 )
-from transmission_bridge.ros.throttled_log import log_text
+from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, EMPTY, Mask
 
@@ -111,6 +122,33 @@ class CommandReader:
         return rows, [self._index[view.names[pick]] for pick in picks]
 
 
+def check_plugins(robot: RobotTransmissions, plugins: Mapping[str, str]) -> None:
+    """
+    Check the drivers that a user has chosen, by block.
+
+    :raises UnknownNameError: If there is no such block, or no such driver in Python.
+    """
+    blocks = ('*', *(block.name for block in robot.description.blocks))
+    for block, plugin in plugins.items():
+        if block not in blocks:
+            raise UnknownNameError('block', block, blocks, parameter='hardware_plugins')
+        if find_driver(plugin) is None:
+            raise UnknownNameError('driver in Python', plugin, tuple(list_drivers()))
+
+
+def make_driver(kind: type[Driver], hardware: Hardware) -> Driver:
+    """
+    Return a new driver.
+
+    :raises DriverError: If its class cannot be called.
+    """
+    try:
+        return kind()
+    except Exception as error:
+        words = f"driver '{hardware.name}': {kind.__name__}() failed: {error!r}"
+        raise DriverError(words) from error
+
+
 def inspect_host(host: DriverHost) -> Status:
     """Return the status of a driver; called once a second."""
     facts, rate = host.list_facts(), host.hardware.rate
@@ -157,12 +195,14 @@ class HostedDriver:
     def __init__(
         self,
         node: LifecycleNode,
+        log: ThrottledLog,
         topic: str,
         driver: Driver,
         hardware: Hardware,
         zero_effort: bool,
     ) -> None:
         self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
+        self._log = log
         self._asked = -math.inf
         self.receive: Receive = lambda record, layout, forgotten: None
         self.copies: Mapping[str, Publisher] = {}
@@ -183,7 +223,13 @@ class HostedDriver:
         if executor is not None and now - self._asked > _LOST:
             self._asked = now
             with suppress(Exception):  # the executor may end at this moment
-                executor.create_task(self._take_state)
+                executor.create_task(self._take_safely)
+
+    def _take_safely(self) -> None:
+        try:
+            self._take_state()
+        except Exception:  # a bug must not end the executor
+            self._log.error(('driver', 'bug'), f'{self.topic}: bug\n{traceback.format_exc()}')
 
     def _take_state(self) -> None:
         self._asked = -math.inf
@@ -229,9 +275,15 @@ class HostedDrivers:
     """
 
     def __init__(
-        self, node: LifecycleNode, robot: RobotTransmissions, options: BridgeOptions
+        self,
+        node: LifecycleNode,
+        robot: RobotTransmissions,
+        options: BridgeOptions,
+        log: ThrottledLog,
     ) -> None:
-        found = find_drivers(robot, split_pairs('hardware_plugins', options.hardware_plugins))
+        plugins = split_pairs('hardware_plugins', options.hardware_plugins)
+        check_plugins(robot, plugins)
+        found = find_drivers(robot, plugins)
         self.drivers: dict[str, HostedDriver] = {}
         self.options = options
         if not found:
@@ -243,13 +295,15 @@ class HostedDrivers:
         for entry, name in split_pairs('actuator_names', options.actuator_names).items():
             if name not in own:
                 names.append(f'{entry}={name}')
-        for block, (kind, hardware) in found.items():
+        made = {block: make_driver(*each) for block, each in found.items()}
+        for block, (_, hardware) in found.items():
             is_alone = has_all and len(found) == 1
             topic = STATES if is_alone or not block else f'{_make_token(block)}/{STATES}'
             topics[topic] = None
             if topic != STATES:
                 names += [f'{topic}:{each.name}={each.name}' for each in hardware.actuators]
-            self.drivers[topic] = HostedDriver(node, topic, kind(), hardware, options.zero_effort)
+            driver, zero = made[block], options.zero_effort
+            self.drivers[topic] = HostedDriver(node, log, topic, driver, hardware, zero)
         known = split_pairs('wrap_period', options.wrap_period)
         periods = {name: f'{x:.12g}' for name, x in list_periods(found).items()} | known
         self.options = replace(

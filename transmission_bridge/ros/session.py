@@ -179,9 +179,10 @@ class BridgeSession:
         self._node = node
         self._log = log
         self._timers: list[Any] = []
+        self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
         self.robot = robot
-        self.hosted = HostedDrivers(node, robot, options)
+        self.hosted = HostedDrivers(node, robot, options, log)
         self.options = options = self.hosted.options
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
         try:
@@ -207,6 +208,7 @@ class BridgeSession:
         if self._clock.is_simulated:  # the process may stand still while the simulation runs
             check = self._check_steady_receipt
         self.inputs = InputTopics(node, self.time, log, names, check)
+        self._topics = [self.inputs, self.outputs]
         forget_stamps = self.states.forget_stamps
         self._stamp = StampFilter(
             self._read_stamp, self.inputs.count_stamp, forget_stamps
@@ -329,8 +331,8 @@ class BridgeSession:
     def destroy_session(self) -> None:
         """End the hosted drivers, and remove every topic."""
         self.hosted.end()
-        self.inputs.destroy_topics()
-        self.outputs.destroy_topics()
+        for topics in self._topics:
+            topics.destroy_topics()
 
     def check_new_maps(self, robot: RobotTransmissions) -> None:
         """
