@@ -261,10 +261,11 @@ def _format_cells(row: WatchRow, is_whole: bool, has_units: bool) -> dict[str, s
     digits = 0 if is_whole and row.kind == 'actuator' else 4
     cells = {column: _format_value(column, x, digits) for column, x in row.numbers.items()}
     motor = row.motor
-    for column in ('POS', 'VEL', 'EFF') if motor is not None else ():
-        if column in motor.numbers:
+    of_motor = motor.numbers if motor else {}
+    for column in ('POS', 'VEL', 'EFF'):
+        if column in of_motor:
             key = f'MOTOR {column}'.removesuffix(' POS')
-            cells[key] = _format_value(column, motor.numbers[column], 0 if is_whole else 4)
+            cells[key] = _format_value(column, of_motor[column], 0 if is_whole else 4)
     if math.isfinite(row.limits[1] - row.limits[0]):
         cells['LOWER'], cells['UPPER'] = (f'{each:.3f}' for each in row.limits)
         cells['RANGE'] = ''

@@ -289,15 +289,15 @@ class WatchState:
             if key[0] == 'actuator':
                 rows[key] = replace(row, more=more[key[1]])
                 continue
-            *limits, unit = self._limits.get(key[1], (math.nan, math.nan, ''))
+            lower, upper, unit = self._limits.get(key[1], (math.nan, math.nan, ''))
             past, is_odd = self._history.get(key[1], ()), key[1] in odd
             rows[key] = replace(
-                row, units=unit, limits=tuple(limits), history=tuple(past), is_odd=is_odd
+                row, units=unit, limits=(lower, upper), history=tuple(past), is_odd=is_odd
             )
         for joint, motor in self._motors.items():
             if ('joint', joint) in rows and ('actuator', motor) in rows:
-                own = rows.pop(('actuator', motor))
-                rows['joint', joint] = replace(rows['joint', joint], motor=own)
+                row = rows.pop(('actuator', motor))
+                rows['joint', joint] = replace(rows['joint', joint], motor=row)
         return sorted(rows.values(), key=lambda each: each.kind == 'actuator')
 
 

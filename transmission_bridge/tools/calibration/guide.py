@@ -84,7 +84,7 @@ class JointProgress(NamedTuple):
     name: str
     is_here: bool
     is_known: bool
-    done: tuple[str, str, str]
+    done: tuple[str, ...]
     result: str
 
 
@@ -192,9 +192,10 @@ class HandGuide:
             'Towards positive of the URDF. Look at the real arm: the drawn one may still turn the '
             'wrong way. Does it stop at once? Move it back, hold it still, and repeat.'
         )
-        title, act = f'{_word(track)} {track.name} as the arrow shows', self.hand.end_move
+        title = f'{_word(track)} {track.name} as the arrow shows'
+        moves = Act('It moved that way', self.hand.end_move)
         obstacle = '' if way >= least and not came_back else moved
-        return Step(title, hint, Act('It moved that way', act), obstacle, None, track.name, 1)
+        return Step(title, hint, moves, obstacle, None, track.name, 1)
 
     def _ask_for_pose(self) -> Step | None:
         refused = [each for each in self._included if self.judge(each).refusal]
@@ -283,9 +284,12 @@ class HandGuide:
             if any(turned):
                 now = lower + last - low if turned[0] else upper + last - high
             middle = f'{format_way(track.travel, track)} of {format_way(track.span, track)}'
-        shares = ((now + each - last - lower) / track.span for each in (low, high, last))
         texts = format_way(lower, track), middle, format_way(upper, track)
-        return Sweep(*(min(max(each, 0.0), 1.0) for each in shares), texts)
+
+        def as_share(position: float) -> float:
+            return min(max((now + position - last - lower) / track.span, 0.0), 1.0)
+
+        return Sweep(as_share(low), as_share(high), as_share(last), texts)
 
     def list_progress(self) -> list[JointProgress]:
         """Return a line for each joint."""

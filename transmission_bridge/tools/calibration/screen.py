@@ -91,7 +91,7 @@ class HandScreen:
 
     def _draw_table(self, progress: Sequence[JointProgress], width: int, room: int) -> list[Line]:
         """Return a heading and a row for each joint, or those around the present one."""
-        rows = [('', 'JOINT', 'ARROW', 'UPPER', 'LOWER', 'RESULT')]
+        rows: list[tuple[str, ...]] = [('', 'JOINT', 'ARROW', 'UPPER', 'LOWER', 'RESULT')]
         rows += [('>' if p.is_here else '', p.name, *p.done, p.result) for p in progress]
         if width < _WIDE:
             rows = [(mark, name, ' '.join(each), result) for mark, name, *each, result in rows[1:]]
