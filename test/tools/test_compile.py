@@ -140,7 +140,6 @@ LIVE = {
     'boom': f'stroke_at_zero {BOTH_RATIOS} max_gain',
     'left_ankle': 'actuators.mechanical_reduction max_gain',
     'gripper': f'{BOTH_RATIOS} max_gain',
-    'cam': f'{BOTH_RATIOS} max_gain',
     **dict.fromkeys(('four_bar_knee', 'five_bar', 'push_rod_ankle'), OF_LINKAGE),
 }
 NAMES = [*LIVE, 'all']
