@@ -523,7 +523,6 @@ WRONG = {
 #: Description, options, exit code and words of the errors.
 ERRORS = [
     ('no mistake', '--name Arm_map', 2, "found 'Arm_map'"),
-    ('no mistake', '--name string', 2, "found 'string'"),
     ('no mistake', '--name edit_cache', 2, "found 'edit_cache'"),
     ('no mistake', '--transmission leg', 2, "no transmission 'leg'"),
     ('no mistake', '--tuned-file /nowhere/tuned.yaml', 2, '/nowhere/tuned.yaml'),
