@@ -152,7 +152,11 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
 
 def test_a_reversed_servo_is_read_in_the_turn_of_the_bridge(robot, live_arm):
     """The numbers of a question are those of the row above it, and the log has no error."""
-    live_arm.start(SERVOS.read_text(encoding='utf-8'), wrap_period='[shoulder_pan_servo=4096]')
+    # With a driver on topics.
+    urdf = SERVOS.read_text(encoding='utf-8').replace(
+        'transmission_bridge/SerialServos', 'a/Topic'
+    )
+    live_arm.start(urdf, wrap_period='[shoulder_pan_servo=4096]')
     robot.until(lambda: robot.model is not None)
     names = robot.model.robot.actuator_names
     live_arm.positions = {**dict.fromkeys(names, 2048.0), 'shoulder_pan_servo': 2300.0}

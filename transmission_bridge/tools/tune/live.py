@@ -213,8 +213,11 @@ class BridgeRobot(BridgeClient):
             sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
             target = robot.actuator_to_joint('position', sent)
         joints = self._joints.read_values(now)
+        actuators = self._actuators.read_values(now).copy()
+        speeds = self._actuators.estimate_speeds(now)
+        np.copyto(actuators[1], speeds, where=np.isnan(actuators[1]))
         return RobotState(
-            self._actuators.read_values(now),
+            actuators,
             np.full_like(joints, np.nan) if self.describe_problem() else joints,
             now - self._actuators.find_receipt_times(),
             now - self._joints.find_receipt_times(),

@@ -29,7 +29,8 @@ class RobotState:
     State of a robot, in the order of the names of its maps.
 
     :param actuators: Positions, velocities, efforts at the motors in SI, shape
-        ``(3, n_actuators)``, NaN if unknown.
+        ``(3, n_actuators)``, NaN if unknown. A velocity that the driver does not send is that of
+        the positions.
     :param joints: Positions, velocities, efforts of the joints, shape ``(3, n_joints)``.
     :param actuator_ages: Seconds since the last message of each actuator, infinite for never.
     :param joint_ages: Seconds since the last message of each joint.
@@ -113,6 +114,7 @@ class FileRobot:
         n = len(self._model.robot.joint_names)
         actuators, joints = (np.full((3, each), np.nan) for each in (len(self._position), n))
         actuators[0], joints[0] = self._position, self._compute_joints(self._position)
+        actuators[1] = 0.0  # a drawn robot is at rest
         ages = np.zeros_like(self._position), np.zeros(n)
         return RobotState(actuators, joints, *ages, np.zeros(n, dtype=bool), np.full(n, np.nan))
 
