@@ -14,7 +14,6 @@ from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.readers import drop_due_points
 from transmission_bridge.bridge.rules.rule import list_names
 from transmission_bridge.bridge.rules.tuning_guard import check_tuning
 from transmission_bridge.bridge.states.states import KnownState, States
@@ -133,8 +132,7 @@ class Bridge:
         :raises MessageError: If it is rejected.
         """
         known, start = self._look(now), now if start is None else start
-        trajectory = drop_due_points(trajectory, start, now)
-        motion = self.plan.reader.read_trajectory(trajectory, start, 'joint_trajectory')
+        motion = self.plan.reader.read_trajectory(trajectory, start, now, 'joint_trajectory')
         self.gate.send_motion(self.plan, motion, known, trajectory.stamp)
 
     def end_expired_commands(self, stamp: Stamp, now: float) -> tuple[str, ...]:

@@ -252,22 +252,26 @@ class CommandReader:
         values[FIELDS.index(interface), [commandable[name] for name in names]] = numbers
         return self._make_command(values, route)
 
-    def read_trajectory(self, record: TrajectoryRecord, start: float, route: str) -> Motion:
+    def read_trajectory(
+        self, record: TrajectoryRecord, start: float, now: float, route: str
+    ) -> Motion:
         """
-        Return the waypoints of a trajectory.
+        Return the waypoints of a trajectory that were not due before now.
 
         Each array of a waypoint (positions, velocities, accelerations, effort) has a value for
         every named joint or is empty; one of the first three has values. Times from the start
         increase strictly. Every number is finite.
 
         :param start: Time at which it starts [s].
+        :param now: The time [s].
         :param route: Topic of the message.
         :raises MessageError: If there are too many waypoints (``too_many_points``), the stamp is
             impossible (``bad_stamp``), there are no names (``no_names``) or waypoints
             (``no_points``), a name is unknown (``unknown_joint``) or repeated
             (``duplicate_name``), a joint may not be commanded (``not_commandable``), an array has
             the wrong length (``size``), a waypoint has no motion (``empty_point``), times do not
-            increase (``times``), or a number is not finite (``not_finite``).
+            increase (``times``), all waypoints are in the past (``too_old``), or a number is not
+            finite (``not_finite``).
         """
         known, n_joints = self.names, self._nothing.shape[1]
         self.check_waypoint_count(len(record.points))
@@ -286,6 +290,7 @@ class CommandReader:
             raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
         places = [known.commandable[name] for name in record.names]
         _check_times(record)
+        record = drop_due_points(record, start, now)
         values = np.full((len(ARRAYS), len(record.points), n_joints), np.nan)
         given = np.zeros(values.shape[:2], dtype=bool)
         for row, field in enumerate(ARRAYS):
