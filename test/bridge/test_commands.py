@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from state_paths import record
 from world import reason, World
-from zoo.elements import leg, maps, of_snippet, params, ros1, ros1_robot, transmission
-
-from transmission_bridge.errors import MessageError
+from zoo.elements import leg, maps, params, transmission
 
 NAN, INF = math.nan, math.inf
 
@@ -99,36 +97,6 @@ def test_clamps_rejections_and_contests_are_counted_by_source_and_joint(mechanis
     check_refusal(world, 'limit', world.trajectory, ('slide', 'knee'), beyond)
     for source in ('joint_commands', 'joint_trajectory'):
         assert (world.counts[source].limited, world.counts[source].clamped) == (slide, {})
-
-
-STATE = '<hardwareInterface>hardware_interface/JointStateInterface</hardwareInterface>'
-
-
-@pytest.mark.parametrize(
-    ('dialect', 'interfaces', 'is_commanded'),
-    [
-        (1, STATE, False),
-        (1, STATE + STATE.replace('JointState', 'EffortJoint'), True),
-        (2, '<state_interface name="position"/>', False),
-        (2, '<command_interface name="effort"/>', True),
-        (2, '', True),
-    ],
-)
-def test_a_joint_with_state_interfaces_alone_is_not_commanded(dialect, interfaces, is_commanded):
-    """In both dialects; without any interface a joint is not only measured."""
-    if dialect == 1:
-        text = ros1_robot(ros1('elbow', reduction=1), joints=('elbow',))
-        own = '<hardwareInterface>PositionJointInterface</hardwareInterface>'
-        text = text.replace(own, interfaces)
-    else:
-        text = of_snippet(transmission('t', 'Simple', ('elbow',), ('elbow_motor',)))
-        text = text.replace('<joint name="elbow"/>', f'<joint name="elbow">{interfaces}</joint>')
-    world = World(text)
-    if is_commanded:
-        assert world.command(position={'elbow': 0.5}) == {'position': {'elbow_motor': 0.5}}
-    else:
-        with pytest.raises(MessageError, match=r'elbow.*its transmission only reads'):
-            world.command(position={'elbow': 0.5})
 
 
 # -- trajectories --------------------------------------------------------------------------------

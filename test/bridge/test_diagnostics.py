@@ -356,11 +356,9 @@ class Watched(World):
         for driver, names, *values in messages:
             self.state(names, driver, position=values[0] if values else [1.0] * len(names))
             self._inputs[driver].heard = self._inputs[driver].used = self.now
-        outputs = {name: Peers(name) for name in ('actuator_commands', 'actuator_trajectory')}
         inputs = {name: Peers(f'/{name}', ["'/driver'"]) for name in self._inputs}
-        look = Look(self.now, 1.0, self.now - self._begun)
-        found = self._watch.inspect_bridge(look, inputs, outputs, self.reports, {})
-        return {each.name: each for each in found}
+        more = {'open_for': self.now - self._begun, 'inputs': inputs, 'reports': self.reports}
+        return self.inspect(self._watch, **more)
 
 
 def test_an_unknown_actuator_and_its_joints_have_the_reason(robot):

@@ -63,7 +63,6 @@ def test_an_offset_in_another_unit_is_warned_of(offset, kind, units):
     ('joint', 'found'),
     [
         ('revolute lower="-110" upper="110"', ['-110 rad; -110 degrees are -1.91986 rad']),
-        ('revolute lower="0" upper="62.5"', ['62.5 rad; 62.5 degrees are 1.09083 rad']),
         ('prismatic lower="0" upper="85"', ['85 m; 85 mm are 0.085 m']),
         ('prismatic lower="0" upper="100"', ['100 m; 100 mm are 0.1 m']),
         # Several turns, long rails, and no limit in effect.
@@ -74,7 +73,6 @@ def test_an_offset_in_another_unit_is_warned_of(offset, kind, units):
         ('continuous lower="-110" upper="110"', []),
         # Limits that were not filled in.
         ('revolute lower="0" upper="0"', ['0 twice']),
-        ('revolute lower="0" upper="1" velocity="0"', ['0']),
         ('revolute lower="0" upper="1" velocity="0" effort="0"', ['0', '0']),
     ],
 )

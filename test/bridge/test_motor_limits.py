@@ -67,17 +67,6 @@ def test_the_narrowest_limit_of_a_shared_motor_counts(order):
     assert bounds[:, :2, 0].tolist() == [[-1.0, -3.0], [2.0, 3.0]]
 
 
-def test_what_ends_a_command_is_scaled_and_never_rejected():
-    """A partner goes on within a limit that was tuned since, also with ``limits: reject``."""
-    world = World(numbered(wrist('<limit velocity="9"/>')), limits='reject')
-    world.command(velocity={'j0': 1.0, 'j1': 2.0})
-    world.wait(0.25)
-    world.command(velocity={'j1': 2.0})
-    tuned = world.robot.with_parameters({'wrist.actuators.m0.limit.velocity': 1.0})
-    world.bridge.replace_robot(tuned)
-    assert world.wait(0.375) == {'velocity': {'m0': 1.0, 'm1': -1.0}}  # j0 ended: 2 and -2
-
-
 @pytest.mark.parametrize(
     ('text', 'words'),
     [

@@ -109,22 +109,6 @@ def robot_with(*members):
     return load('\n'.join(('<robot name="r">', *texts, '</robot>')))
 
 
-def test_every_number_has_a_name_and_the_value_in_use(robot):
-    """Names say transmission and path; a number and a flag before and after they are changed."""
-    found = list_parameter_names(robot)
-    assert found.findings == ()
-    offset = found.tunables['transmissions.wrist.joints.roll.offset']
-    assert (offset.transmission, offset.path) == ('wrist', ('joints', 'roll', 'offset'))
-    assert robot.parameters[offset.name] is offset
-    assert found.tunables['transmissions.wrist.ignore_absolute_encoder'].is_flag
-    numbers = [each for each in found.tunables.values() if not each.is_flag]
-    assert numbers == [each for tunables in robot.tunables.values() for each in tunables]
-    values = {'wrist.joints.roll.offset': 0.2, 'wrist.ignore_absolute_encoder': True}
-    tuned = robot.with_parameters(values)
-    assert {name: tuned.parameters[name].value for name in values} == values
-    assert [robot.parameters[name].value for name in values] == [0.1, False]
-
-
 @given(
     st.lists(
         st.tuples(*[st.sampled_from(['a', 'a.joints.b', 'b', 'b c', 'joints.b', 'é'])] * 2),
@@ -133,7 +117,7 @@ def test_every_number_has_a_name_and_the_value_in_use(robot):
     )
 )
 def test_each_number_has_a_name_of_its_own_or_a_finding(members):
-    """No number is lost without a word, and setting one by its name changes that one alone."""
+    """No number or flag is lost without a word, and none has the name of another one."""
     robot = robot_with(*members)
     found = list_parameter_names(robot)
     lost = {finding.message.split("'")[1] for finding in found.findings}
@@ -141,10 +125,11 @@ def test_each_number_has_a_name_of_its_own_or_a_finding(members):
     for finding in found.findings:
         assert (finding.severity, members[finding.line - 2][0]) == ('warning', finding.subject)
         assert ('dots' in finding.message) == (' ' not in finding.message.split("'")[1])
-    for transmission, tunables in robot.tunables.items():
-        for tunable in tunables:
-            name = '.'.join(('transmissions', transmission, *tunable.path))
-            assert name in lost or found.tunables[name] is tunable
+    flags = [each for each in robot.parameters.values() if each.is_flag]
+    assert {each.transmission for each in flags} == {name for name, _ in members}
+    for each in [*flags, *(each for own in robot.tunables.values() for each in own)]:
+        name = '.'.join(('transmissions', each.transmission, *each.path))
+        assert name in lost or found.tunables[name] is each
 
 
 def repeat_aliases(first, level, each):

@@ -182,20 +182,6 @@ def test_a_velocity_ends_with_its_component(scenario):
     assert sent == {('velocity', 'turntable_motor'): 0.0}
 
 
-def test_after_inactive_and_active_again_the_far_joint_waits_for_a_new_goal():
-    """The component wants the last goal at once: 0.4 rad away, where 0.3 are allowed."""
-    replay = _Replay('inactive')
-    far = [reply for reply in replay.replies if reply.wanted['position', 'shoulder'] == 0.8]
-    assert far[0].time - replay.replies[replay.replies.index(far[0]) - 1].time > 0.5
-    for reply in replay.replies:
-        expected = motors(reply.wanted)
-        if reply in far:
-            del expected['position', 'shoulder_motor']
-        assert same(reply.sent, expected)
-    assert replay.rejected == {'shoulder (jumped)': len(far)}
-    assert replay.states[-1][1]['position', 'shoulder_motor'] == pytest.approx(50.0, abs=0.5)
-
-
 def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
     """Half a second after its last state."""
     replay = _Replay('driver_dead')
@@ -208,19 +194,6 @@ def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
             expected = {key: expected[key] for key in expected if key[0] == 'velocity'}
         assert same(reply.sent, expected)
     assert replay.published[-1][0] > end + 0.2
-
-
-@pytest.mark.parametrize('policy', ['together', 'latest'])
-def test_a_released_position_is_left_out(policy):
-    """It stays beside the velocity of the next controller; together sends both."""
-    replay = _Replay('switched', SHOULDER, with_velocity('shoulder'), several_interfaces=policy)
-    both = [reply for reply in replay.replies if ('velocity', 'shoulder') in reply.wanted]
-    assert len({reply.wanted['position', 'shoulder'] for reply in both}) == 1 < len(both)
-    for reply in replay.replies:
-        expected = motors(reply.wanted)
-        if policy == 'latest' and reply in both:
-            del expected['position', 'shoulder_motor']
-        assert same(reply.sent, expected)
 
 
 def test_half_a_wrist_in_another_mode_stops_the_wrist_alone():

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
@@ -15,7 +14,7 @@ from state_paths import record, state_path
 import states_model
 from world import World
 from zoo import reference
-from zoo.elements import ANKLE, maps, params, ratio, transmission, urdf
+from zoo.elements import ANKLE, maps, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options.options import BridgeOptions
@@ -75,40 +74,6 @@ def test_any_sequence(robot, renamed, data, unknown_joints, timeout):
             assert found.frame_id == ''
 
 
-@pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
-def test_too_large_is_unknown(feed, unknown_rates):
-    """A rate that is finite before the transmission and infinite behind it is unknown."""
-    robot = maps(('j',), transmission('t', 'Simple', {'j': ratio(1e-3)}, ('m',)))
-    states = state_path(robot, unknown_rates=unknown_rates)
-    feed(states, record(('m',), [1.0], [1e308], [1e308]))
-    with np.errstate(over='ignore'):
-        found = states.make_joint_state()
-    assert found.position.tolist() == [1e3]
-    assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
-    assert found.effort.tolist() == [1e305]
-
-
-@pytest.mark.parametrize(
-    ('names', 'lengths', 'sentence'),
-    [
-        ('ab', (1, 0, 0), "1 position value for 2 names ('a', 'b'): give one per name, or none"),
-        ('ab', (3, 3, 1),
-         '3 position values and 3 velocity values and 1 effort value for 2 names'),
-        ('', (1, 0, 0), '1 position value for 0 names: give one per name, or none'),
-        ('abcdefg', (1, 0, 0), "'e' and 2 more): give one per name, or none"),
-    ],
-)  # fmt: skip
-def test_ragged(names, lengths, sentence):
-    """An array of another length than the names is refused, with each such length."""
-    errors = []
-    for _ in range(2):
-        with pytest.raises(MessageError, match=re.escape(sentence)) as caught:
-            find_entries(Layout(tuple(names), lengths), {'a': 0})
-        assert caught.value.reason == 'ragged'
-        errors.append(caught.value)
-    assert errors[0] is not errors[1]
-
-
 def test_unknown_names_are_bounded():
     """Of any number of unknown names the first are reported, each cut and escaped."""
     names = [f'\x1b[2J{number}' + 'x' * 10_000 for number in range(1000)]
@@ -117,19 +82,6 @@ def test_unknown_names_are_bounded():
     assert len(found.unknown) == MOST_UNKNOWN
     assert all(name.isprintable() and len(name) < 100 for name in found.unknown)
     assert found.unknown[7].startswith(r"'\x1b[2J7xxx")
-
-
-def test_arrays_are_its_own(robot, feed):
-    """A returned record does not change with the next message, and the input is copied."""
-    path, message = state_path(robot), record(reference.ACTUATORS, (1.0,) * 6)
-    feed(path, message)
-    before = path.make_joint_state()
-    kept = before.position.tolist()
-    message.position[:] = 9.0
-    assert path.make_joint_state().position.tolist() == kept
-    feed(path, message)
-    assert path.make_joint_state().position.tolist() != kept
-    assert before.position.tolist() == kept
 
 
 def test_numbers_grow_old_one_by_one(robot, feed):
@@ -212,32 +164,6 @@ def test_silence_does_not_prolong_the_timeout(messages):
         assert 1.0 <= states.find_driver_timeout('driver') <= 5.0
 
 
-def rod(y, radius, length, angle=0.0, side=1):
-    """Return an actuator of an ankle that can be assembled a second way, near enough."""
-    return params(
-        motor_position=f'0 {y} {length}',
-        crank_radius=radius,
-        crank_angle=angle,
-        rod_length=length,
-        foot_attachment=f'{side * radius} {y} 0',
-    )
-
-
-@pytest.fixture
-def moved(feed):
-    """Return a state path of an ankle, its maps, and what moves it and returns its position."""
-    bounds = {'pitch': params(lower=-1.2, upper=1.2), 'roll': params(lower=-0.7, upper=0.7)}
-    rods = {'behind': rod(0.05, 0.04, 0.2, math.pi, -1), 'ahead': rod(-0.05, 0.05, 0.15)}
-    robot = maps(('pitch', 'roll'), transmission('ankle', 'ParallelAnkle', bounds, rods))
-    path = state_path(robot)
-
-    def move(joints):
-        feed(path, record(robot.actuator_names, robot.joint_to_actuator('position', joints)))
-        return path.make_joint_state().position
-
-    return path, robot, move
-
-
 # -- positions that are solved -------------------------------------------------------------------
 
 
@@ -250,15 +176,6 @@ def test_tuning_forgets_the_solution(feed):
     offsets = {'ankle.joints.pitch.offset': -0.1, 'ankle.joints.roll.offset': -0.2}
     path.replace_robot(robot.with_parameters(offsets))
     assert path.compute_joint_motion()[0] == pytest.approx([0.3, 0.1], abs=1e-12)
-
-
-@pytest.mark.parametrize('elsewhere', [[0.2, 0.5], [-0.5, -0.3], [0.55, -0.35]])
-def test_a_gap_costs_nothing(moved, elsewhere):
-    """A position that is not found from the last one is found from the table at once."""
-    path, _, move = moved
-    for place in ([0.5, 0.5], elsewhere):
-        assert np.allclose(move(place), place, rtol=0.0, atol=1e-12)
-    assert not path.states.report.counts
 
 
 # -- state interfaces that are not declared ------------------------------------------------------

@@ -110,16 +110,6 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
     world.tune({'t1.actuators.m1.limit.velocity': 10.0})
 
 
-def test_a_velocity_without_a_timeout_is_guarded():
-    """A limit that would change it is refused, however old its command is."""
-    world = World(pair('<limit velocity="1"/>'), command_timeout=0.0)
-    world.state(position=(0.0, 0.0))
-    world.command(velocity={'j1': 15.0})
-    world.now += 10.0
-    with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
-        world.tune({'t1.actuators.m1.limit.velocity': 10.0})
-
-
 def test_a_trajectory_that_has_not_begun_is_guarded():
     """Its joints are commanded from the moment that it is sent."""
     world = World(pair())

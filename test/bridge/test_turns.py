@@ -15,7 +15,6 @@ from state_paths import record
 from world import reason, World
 from zoo.elements import leg, load, maps, numbered, params, ratio, simple, transmission, WRIST
 
-from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Look, Peers
 from transmission_bridge.bridge.diagnostics.status import ERROR, OK, WARN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.turns import list_wrap_periods, unwrap_positions
@@ -77,10 +76,7 @@ class Encoders(World):
 
     def status(self):
         """Return the status of the actuators."""
-        outputs = {name: Peers(name) for name in ('actuator_commands', 'actuator_trajectory')}
-        look = Look(self.now, 1.0, 1.0)
-        found = BridgeWatch(self.bridge, {}, []).inspect_bridge(look, {}, outputs, [], {})
-        return next(each for each in found if each.name == 'actuators')
+        return self.inspect()['actuators']
 
 
 def unknown(positions):

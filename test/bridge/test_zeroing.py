@@ -124,14 +124,6 @@ def test_the_edge_of_a_mechanism(mechanisms):
     assert outcome(zero, knee, {'knee': 0.6}, position) == 'not_additive'
 
 
-def test_a_change_in_words(robot):
-    """The text has the old and the new number with all digits."""
-    position = [1.0 if name == 'winch' else 0.0 for name in robot.actuator_names]
-    (change,) = zero(robot, {'lift': 0.0}, position)
-    assert change.tunable.name == 'hoist.joints.lift.offset'
-    assert str(change) == 'lift: offset 0.3 -> 0.25'
-
-
 def test_a_linkage_is_zeroed_from_numbers_in_the_units_of_its_driver(linkages):
     """Its offsets are in SI whatever the driver counts in."""
     hip = '<param name="joint">hip</param>'

@@ -48,27 +48,16 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Array:
-    """A controller gives numbers of ``command_joints`` in a mode."""
-
-    mode: str
-    numbers: Sequence[float]
-    sent: Sent | str
-
-
-@dataclass(frozen=True)
 class Trajectory:
     """
     A planner gives waypoints: times [s] with arrays by field.
 
     :param sent: The arrays by field of each waypoint that is sent, or why it is rejected.
-    :param topic: Where they are sent.
     """
 
     joints: Sequence[str]
     points: Sequence[tuple[float, Mapping[str, Sequence[float]]]]
     sent: Sequence[Mapping[str, Sequence[float]]] | str
-    topic: str = 'actuator_trajectory'
 
 
 @dataclass(frozen=True)
@@ -94,7 +83,7 @@ class Deactivate:
     sent: Sent
 
 
-Step = State | Command | Array | Trajectory | Wait | Tune | Deactivate
+Step = State | Command | Trajectory | Wait | Tune | Deactivate
 
 
 @dataclass(frozen=True)
@@ -151,19 +140,6 @@ SCENARIOS = (
         runners='processes',
     ),
     Scenario(
-        'the partner that is repeated goes on',
-        'A joint with an ended velocity holds zero, so that its partner is not rejected.',
-        numbered(WRIST), (
-            State({'position': {'m0': 0.0, 'm1': 0.0}}),
-            Command({'velocity': {'j0': 1.0, 'j1': 2.0}}, {'velocity': {'m0': 3.0, 'm1': -1.0}}),
-            Wait(0.375),
-            State({'position': {'m0': 0.0, 'm1': 0.0}}),
-            Command({'velocity': {'j0': 1.0}}, {'velocity': {'m0': 3.0, 'm1': -1.0}}),
-            Wait(0.25, {'velocity': {'m0': 1.0, 'm1': 1.0}}),
-            Command({'velocity': {'j0': 1.0}}, {'velocity': {'m0': 1.0, 'm1': 1.0}}),
-        ),
-    ),
-    Scenario(
         'what ends a velocity is an array too',
         'Zero for the member that ends, the active velocity of each other, zero for the rest.',
         pair(), (
@@ -172,29 +148,6 @@ SCENARIOS = (
             Wait(0.75, {'velocity': {'m0': 0.0}, 'actuator_velocity_commands': [0.0, 0.0]}),
         ),
         {'command_actuators': ('m0', 'm1')},
-        runners='nodes',
-    ),
-    Scenario(
-        'a velocity limit',
-        'A limit of a motor clamps its velocity; one that is tuned holds for the next command.',
-        pair('<limit velocity="2"/>'), (
-            Command({'velocity': {'j1': 5.0}}, {'velocity': {'m1': 2.0}}),
-            Tune({'t1.actuators.m1.limit.velocity': 5.0}, 'velocity 5 instead of 2'),
-            Wait(0.75, {'velocity': {'m1': 0.0}}),
-            Tune({'t1.actuators.m1.limit.velocity': 5.0}),
-            Command({'velocity': {'j1': 7.0}}, {'velocity': {'m1': 5.0}}),
-        ),
-        runners='nodes',
-    ),
-    Scenario(
-        'steps',
-        'From the measured position a command may go 0.15 s at the velocity limit, 20 rad/s.',
-        pair(), (
-            State({'position': {'m0': 0.0, 'm1': 0.0}}),
-            Command({'position': {'j0': 3.001}}, 'jumped'),
-            Command({'position': {'j0': 3.0}}, {'position': {'m0': 3.0}}),
-        ),
-        {'max_step': 'reject', 'limits': 'off'},
         runners='nodes',
     ),
     Scenario(

@@ -9,11 +9,12 @@ import math
 
 import numpy as np
 import pytest
-from scenarios import Array, Command, Deactivate, MODES, State, TICK, Trajectory, Tune, Wait
+from scenarios import Command, Deactivate, MODES, State, TICK, Trajectory, Tune, Wait
 from state_paths import record
 from zoo.elements import load
 
 from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Look, Peers
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.plan import Plan
@@ -121,6 +122,16 @@ class World:
         self.bridge.replace_robot(after)
         self.robot = after
 
+    def inspect(self, watch=None, *, open_for=1.0, inputs=None, reports=(), spaces=('',)):
+        """Return the statuses of the bridge by name; ``spaces``: namespaces of its drivers."""
+        topics = [
+            s + each for s in spaces for each in ('actuator_commands', 'actuator_trajectory')
+        ]
+        outputs, look = {topic: Peers(topic) for topic in topics}, Look(self.now, 1.0, open_for)
+        watch = watch or BridgeWatch(self.bridge, {}, [])
+        found = watch.inspect_bridge(look, inputs or {}, outputs, reports, {})
+        return {each.name: each for each in found}
+
     def play(self, scenario):
         """Run the steps of a scenario, and compare what is sent with what is expected."""
         for step in scenario.steps:
@@ -220,10 +231,6 @@ def _command(world, step):
     _judge(step.sent, world.command, topic=step.topic, **step.joints)
 
 
-def _array(world, step):
-    _judge(step.sent, world.plain, step.mode, step.numbers)
-
-
 def _trajectory(world, step):
     if isinstance(step.sent, str):
         assert reason(world.trajectory, step.joints, *step.points) == step.sent
@@ -254,7 +261,6 @@ def _deactivate(world, step):
 _RUNNERS = {
     State: _state,
     Command: _command,
-    Array: _array,
     Trajectory: _trajectory,
     Wait: _wait,
     Tune: _tune,
