@@ -221,7 +221,6 @@ class GuidedHand:
             lower, upper = arm.stops[step.joint]
             if arm.joints[step.joint] > upper - 0.25 * (upper - lower):
                 arm.move(step.joint, upper - 0.6 * (upper - lower))
-                self.press(dict(guide.others)['s'])
             arm.rest()
             guide.update()
             arm.move(step.joint, arm.joints[step.joint] + 0.2 * (upper - lower))

@@ -255,8 +255,7 @@ def test_a_hand_that_does_what_each_step_asks_writes_numbers_that_are_right(
     text, wraps, pose, seed
 ):
     """With stops, or with a pose; nothing is silently wrong."""
-    flips = 0.3 if wraps else 0.0  # signs alone cannot explain each motion of a four-bar linkage
-    arm = MovedArm(text, np.random.default_rng([9, seed]), wraps=wraps, flips=flips)
+    arm = MovedArm(text, np.random.default_rng([9, seed]), wraps=wraps)
     guide = HandGuide(arm.hand, {})
     hand = GuidedHand(arm, guide)
     hand.press()
