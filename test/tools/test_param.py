@@ -63,7 +63,6 @@ def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
 
 @pytest.mark.parametrize(('words', 'line'), [
     ('expected NAME ..., found', ['get']),
-    ('expected NAME VALUE [NAME VALUE ...]', ['set']),
     ('expected NAME VALUE [NAME VALUE ...]', ['set', 'a', '1.0', 'b']),
     ("'a' is given twice", ['set', 'a', '1.0', 'a', '2.0']),
     ('expected at most one PREFIX', ['dump', 'a', 'b']),
@@ -71,7 +70,6 @@ def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
     ("cannot write 'no/x.yaml'", ['dump', '--output', 'no/x.yaml']),
     ('--node: expected the name of a bridge', ['get', 'a', '--node', '/']),
     ("'/a b' is not a valid name", ['get', 'a', '--node', 'a b']),
-    ("'no name' is not a valid namespace", ['get', 'a', '--node', 'no name/b']),
 ])  # fmt: skip
 def test_wrong_usage_is_found_without_a_bridge(refuse, words, line):
     """In one sentence, at once."""

@@ -416,23 +416,6 @@ def test_a_hand_with_a_ratio_that_varies():
 # -- export --------------------------------------------------------------------------------------
 
 
-def test_export_writes_for_lerobot(run, refuse, tmp_path):
-    """A file that exists is replaced with --force only, and keeps its motors."""
-    robot, target = tmp_path / 'robot.urdf', tmp_path / 'arm.json'
-    gear = transmission('t', 'Simple', {'q': ratio(2, -1.5)}, ['m'])
-    robot.write_text(urdf({'q': LIMITED}, gear))
-    refuse('expected <param name="id">', 'export', robot, '--lerobot', target)
-    target.write_bytes(encode(document(m=(0, 4095))))
-    refuse('already exists; --force', 'export', robot, '--lerobot', target)
-    result = run('export', robot, '--lerobot', target, '--force')
-    assert (result.code, result.err) == (0, '')
-    assert result.out == f'written to {target}\n'
-    assert read_lerobot(target.read_bytes(), '') == {'m': ServoRange(1, 0, -250, 652, 3259)}
-    target.write_bytes(b'7')
-    refuse(f"'{target}': expected a calibration", 'export', robot, '--lerobot', target, '--force')
-    assert target.read_bytes() == b'7'
-
-
 def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path):
     """The tuned offset, not the described one."""
     text = urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2)}, {'m': params(id=1)}))
