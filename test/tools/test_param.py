@@ -40,12 +40,6 @@ def test_a_dump_is_yaml_with_the_same_values_and_types(values):
         assert value == read or (math.isnan(value) and math.isnan(read))
 
 
-def test_infinite_and_small_numbers_stay_doubles():
-    """An integer would be rejected where a double belongs, and 1e-05 would be a text."""
-    lines = [*format_parameters({'a': 1.0, 'b': 1e-05, 'c': -math.inf, 'd': 'true'})]
-    assert lines == ['a: 1.0', 'b: 1.0e-05', 'c: -.inf', 'd: "true"']
-
-
 def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
     """Else it is for every node, and says so."""
     numbers = [('wrist', [(('joints', 'roll', 'offset'), 2.0, '')])]

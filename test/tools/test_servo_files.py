@@ -279,18 +279,6 @@ def test_what_cannot_be_written(robot, names, words):
     assert words in str(raised.value)
 
 
-def test_the_example_does_not_fit_into_one_turn(arm):
-    """Its roll passes the seam, as the README says; the others have the ranges in its file."""
-    file = read_lerobot(ARM.with_name('lerobot.json').read_bytes(), 'lerobot.json')
-    assert [*file] == [*arm.joint_names]
-    assert [each.id for each in file.values()] == [1, 2, 3, 4, 5, 6]
-    with pytest.raises(UsageError, match='wrist_roll') as raised:
-        write_lerobot(arm, previous=file)
-    assert 'found -1277 and 2364' in str(raised.value)
-    del file['wrist_roll']
-    assert read_lerobot(write_lerobot(arm, previous=file), 'new') == file
-
-
 def test_two_motors_with_one_id():
     """LeRobot would move both."""
     text = ''.join(transmission(n, 'Simple', [n], {f'm{n}': params(id=4)}) for n in 'pq')

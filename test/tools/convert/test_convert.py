@@ -330,15 +330,6 @@ def test_publishers_with_their_own_qos_stay_two_connections(convert, bags, tmp_p
     assert bags.told(target, '/joint_states') == bags.live(states)
 
 
-@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-@pytest.mark.parametrize('mode', ['FILE', 'MESSAGE'])
-def test_bags_that_rosbag2_compressed_are_read(convert, bags, tmp_path, storage, mode):
-    """Its own compression of whole files and of messages."""
-    states = bags.states(90)
-    source = bags.drive(tmp_path / 'in', states, storage=storage, compression=mode)
-    assert bags.told(convert(source)[1]) == bags.live(states)
-
-
 # -- Recordings that cannot be read, and runs that end early --------------------------------------
 
 
