@@ -59,21 +59,6 @@ def test_demo(launch, peer):
     end(process)
 
 
-@pytest.mark.parametrize(
-    ('argument', 'sentence'),
-    [
-        ('params_file:=/no/such.yaml', "parameter file: expected a file, found none at '/no/such"),
-        ('robot_description_file:=/no/such.urdf', "No such file or directory: '/no/such.urdf'"),
-        ('respawn:=loud', "Cannot convert value 'loud'"),
-    ],
-)
-def test_a_mistake_ends_the_launch(launch, argument, sentence):
-    """No bridge runs with other numbers than those of the command line."""
-    process = launch(BRIDGE, argument)
-    assert process.ended() == 1
-    assert sentence in process.output
-
-
 def test_topic_based_twice(launch, peer, harness):
     """Two robots have topics of their own, the relative ones of the hardware component."""
     (block,) = load_description(resource('urdf', 'topic_based.urdf')).blocks

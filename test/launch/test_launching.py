@@ -155,12 +155,6 @@ def test_a_launch_file_in_python():
     )  # fmt: skip
 
 
-def test_an_unknown_argument_of_the_helper():
-    """A mistyped name is an error of Python."""
-    with pytest.raises(TypeError, match='name_space'):
-        bridge_node(name_space='left')
-
-
 @pytest.mark.parametrize(
     ('name', 'error'),
     [('params_file', 'parameter file: expected a file'), ('robot_description_file', 'No such')],

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Two robots side by side; crashes of driver and bridge."""
+"""Crashes of driver and bridge."""
 
 from __future__ import annotations
 
@@ -32,15 +32,10 @@ DRIVER = {'plugin': 'transmission_bridge/SimulatedDriver'}
 
 
 class System:
-    """
-    A driver and a bridge as child processes of the test.
+    """A driver and a bridge as child processes of the test."""
 
-    :param ros_arguments: Of both.
-    """
-
-    def __init__(self, start_process, env, *ros_arguments):
+    def __init__(self, start_process, env):
         self._start_process, self._env, self._processes = start_process, env, {}
-        self._line = ['--urdf', URDF, '--ros-args', *ros_arguments]
 
     def start(self):
         """Start both nodes."""
@@ -49,7 +44,7 @@ class System:
 
     def start_node(self, name):
         """Start a node."""
-        line = [*self._line]
+        line = ['--urdf', URDF, '--ros-args']
         for parameter in (PARAMETERS if name == 'bridge' else DRIVER).items():
             line += ['-p', '{}:={}'.format(*parameter)]
         module = f'transmission_bridge.ros.{name}_main'
@@ -71,9 +66,9 @@ class System:
 class Joint:
     """The one joint, as a peer sees and commands it."""
 
-    def __init__(self, harness, peer, namespace=''):
-        self._peer, self._repeat, self._namespace = peer, harness.repeat, namespace
-        self._heard = peer.listen(f'{namespace}joint_states')
+    def __init__(self, harness, peer):
+        self._peer, self._repeat = peer, harness.repeat
+        self._heard = peer.listen('joint_states')
 
     def wait_for_position(self, position, meanwhile=lambda: None):
         """Return when a new message with this position comes."""
@@ -100,32 +95,8 @@ class Joint:
         """Command a position, and return when the joint is there."""
         nothing = np.empty(0)
         command = JointStateRecord((0, 0), '', ('hinge',), np.array([position]), nothing, nothing)
-        publisher = self._peer.publisher(f'{self._namespace}joint_commands')
+        publisher = self._peer.publisher('joint_commands')
         self.wait_for_position(position, self._repeat(lambda: self._peer.send(publisher, command)))
-
-
-def test_two_robots(start_process, harness, peer):
-    """Two robots side by side do not receive each other's messages, and are tuned separately."""
-    names = {'actuator_states': 'motors/measured', 'actuator_commands': 'motors/wanted'}
-    remappings = [word for each in names.items() for word in ('-r', '{}:={}'.format(*each))]
-    systems = []
-    for side in ('left', 'right'):
-        line = ['-r', f'__ns:=/{side}', *remappings]
-        systems.append(System(start_process, harness.KILLED, *line))
-        systems[-1].start()
-    left, right = Joint(harness, peer, 'left/'), Joint(harness, peer, 'right/')
-    left.move(0.75)
-    right.wait_for_position(0.0)
-    offset = 'transmissions.hinge_transmission.joints.hinge.offset'
-    assert peer.set_parameters({offset: -0.5}, 'right/transmission_bridge').successful
-    right.wait_for_position(-0.5)
-    left.wait_for_position(0.75)
-    topics = {name for name, _ in peer.node.get_topic_names_and_types()}
-    assert {f'/{side}/{name}' for side in ('left', 'right') for name in names.values()} <= topics
-    assert not topics & {f'/{name}' for name in ('joint_states', 'joint_commands', *names)}
-    assert not topics & {f'/left/{name}' for name in names}
-    for each in systems:
-        each.end()
 
 
 def test_crashes_of_driver_and_bridge(start_process, harness, peer):

@@ -190,15 +190,14 @@ class Process:
     :param module: For example ``transmission_bridge.ros.bridge_main``, or the path of a script;
         ``None``: ``args`` has it.
     :param args: The command line behind it.
-    :param through: Command line in front of all, of a program that becomes this one.
     :param stdin: Its standard input.
     :param env: Further variables of its environment.
     """
 
-    def __init__(self, module, args, *, through=(), stdin=subprocess.DEVNULL, env=None):
+    def __init__(self, module, args, *, stdin=subprocess.DEVNULL, env=None):
         program = ['-m', module] if isinstance(module, str) else [str(module)] if module else []
         self._child = subprocess.Popen(
-            [*through, sys.executable, '-u', *program, *map(str, args)],
+            [sys.executable, '-u', *program, *map(str, args)],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -46,31 +46,6 @@ def test_every_state(peer, make_bridge, reference, harness, log):
     assert log('WARN', 'nothing has started', configure, activate) == 1
 
 
-def test_parts(active_bridge, diagnostics):
-    """There is a status for every topic, transmission and source of commands, and the node."""
-    node = active_bridge({'command_joints': ['lift'], 'command_actuators': ['winch']})
-    diagnostics.said('life cycle', 'active')
-    topics = {*node._session.inputs.statistics, *node._session.outputs.publishers}
-    assert {'actuator_states', 'joint_states', 'joint_trajectory'} <= topics
-    commands = ('joint_commands', 'position_commands', 'velocity_commands', 'effort_commands')
-    assert set(diagnostics.statuses) == {
-        'life cycle',
-        'actuators',
-        'joints',
-        'commands in force',
-        *topics,
-        *(f'transmission {name}' for name in ('hoist', 'gauge', 'wrist', 'arm')),
-        *(f'commands of {topic}' for topic in (*commands, 'joint_trajectory')),
-    }
-    assert {each.hardware_id for each in diagnostics.statuses.values()} == {'reference'}
-    life = diagnostics.values('life cycle')
-    expected = {'state': 'active', 'robot': 'reference', 'findings error': '0', 'joints': '7'}
-    assert {key: life[key] for key in expected} == expected
-    wrist = diagnostics.values('transmission wrist')
-    assert wrist['loaded'] == 'True'
-    assert wrist['type'] == 'transmission_interface/DifferentialTransmission'
-
-
 # -- other names of topics -----------------------------------------------------------------------
 
 ROLES = ('actuator_states', 'joint_states', 'joint_commands', 'actuator_commands')

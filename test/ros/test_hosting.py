@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-import re
 import signal
 import time
 
-from documents import DOCUMENTS
 import numpy as np
 import pytest
 from zoo.reference import Message
@@ -441,7 +439,7 @@ def test_a_follower_stands_until_its_leader_is_near(make_bridge, peer, harness):
         )
 
 
-# -- the driver alone, and the examples ----------------------------------------------------------
+# -- the driver alone ----------------------------------------------------------------------------
 
 
 def test_a_driver_alone_on_topics(start_process, tmp_path, meet):
@@ -479,33 +477,3 @@ def test_a_latched_description_is_there_when_the_node_is_configured(peer, make_b
             '--ros-args', '-r', 'robot_description:=/robot_description',
         ])  # fmt: skip
         assert node.trigger_configure().name == 'SUCCESS'
-
-
-def test_the_example_of_the_readme_runs(start_process, tmp_path, meet, monkeypatch):
-    """Its driver of 17 lines, its URDF and its command, with a bus that follows at once."""
-    readme = DOCUMENTS['README.md']
-    (block,) = readme.snippets('xml')
-    (tmp_path / 'my_driver.py').write_text(readme.files['my_driver.py'])
-    (tmp_path / 'my_bus.py').write_text(
-        'class Bus:\n'
-        '    def __init__(self, port): self.goals = {}\n'
-        '    def read_position(self, number): return self.goals.get(number, 0.0)\n'
-        '    def write_goal(self, number, goal): self.goals[number] = goal\n'
-    )
-    joint = re.search(r'<joint name="(\w+)"', block).group(1)
-    links = (
-        f'<link name="base"/><link name="l"/><joint name="{joint}" type="revolute">'
-        f'<parent link="base"/><child link="l"/>{LIMIT}</joint>'
-    )
-    (tmp_path / 'robot.urdf').write_text(f'<robot name="r">{links}{block}</robot>')
-    process = start_process(
-        BRIDGE,
-        *('--urdf', tmp_path / 'robot.urdf', '--driver', tmp_path / 'my_driver.py'),
-        env={'PYTHONPATH': str(tmp_path)},
-    )
-    peer = meet('transmission_bridge')
-    joints, send = peer.listen('joint_states'), peer.publisher('joint_commands')
-    peer.spin_until(lambda: joints, 'states')
-    peer.send(send, Message((joint,), position=(0.25,)))
-    peer.spin_until(lambda: abs(joints[-1].position[0] - 0.25) < 1e-9, 'the motion')
-    process.ends_well()

@@ -169,43 +169,12 @@ def test_a_finalized_node_stays_that(peer, reference, make_bridge):
     peer.spin_until(lambda: publisher.get_subscription_count() == 1, 'one subscription')
 
 
-# -- stopping ------------------------------------------------------------------------------------
-
-
 def test_a_start_that_comes_twice(peer, make_bridge, capfd):
     """The node starts itself once, also if an executor calls a timer that was destroyed."""
     node = make_bridge({'robot_description': '<robot', 'autostart': True})
     peer.spin_until(lambda: node.failure, 'a failed start')
     node._start()
     assert capfd.readouterr().err.count('configure failed') == 1
-
-
-ZERO_RATES = [(('winch',), 'velocity'), (('finger',), 'effort')]
-
-
-@pytest.mark.parametrize(
-    ('transition', 'parameters', 'expected'),
-    [
-        ('deactivate', {}, ZERO_RATES[:1]),
-        ('active_shutdown', {'zero_effort': True}, ZERO_RATES),
-        ('active_shutdown', {'on_stop': 'nothing'}, []),
-    ],
-)
-def test_last_command(peer, command_each_mode, active_bridge, transition, parameters, expected):
-    """Leaving the active state sends what on_stop says, once, to what was commanded a rate."""
-    active_bridge(parameters)
-    actuators = peer.listen('actuator_commands')
-    command_each_mode(peer, actuators)
-    assert peer.change_state(transition)
-    peer.spin_until(lambda: len(actuators) >= len(expected), 'the last command')
-    for _ in range(3):
-        peer.state()
-    fields = ('position', 'velocity', 'effort')
-    sent = [
-        (each.names, mode) for each in actuators for mode in fields if len(getattr(each, mode))
-    ]
-    assert sent == expected
-    assert not any(any(each.velocity) or any(each.effort) for each in actuators)
 
 
 #: Outcome of a callback: success, a mistake of the user, or a bug.

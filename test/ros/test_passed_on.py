@@ -13,8 +13,6 @@ import pytest
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
-
 
 @pytest.fixture
 def hear(peer):
@@ -58,50 +56,16 @@ def check(reference, field, names, values, joints):
 # -- trajectories and arrays ---------------------------------------------------------------------
 
 
-def trajectory(names, *points, stamp=(0, 0), frame_id=''):
+def trajectory(names, *points):
     """Return a trajectory of waypoints, each a time and its fields."""
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     message = JointTrajectory(joint_names=list(names))
-    message.header.frame_id = frame_id
-    message.header.stamp.sec, message.header.stamp.nanosec = stamp
     for (sec, nanosec), fields in points:
         point = JointTrajectoryPoint(**fields)
         point.time_from_start.sec, point.time_from_start.nanosec = sec, nanosec
         message.points.append(point)
     return message
-
-
-def test_trajectories(active_bridge, hear, speak, peer, reference):
-    """Waypoints are mapped, omitted rates stay omitted; an invalid one is counted by reason."""
-    from trajectory_msgs.msg import JointTrajectory
-
-    node = active_bridge()
-    heard = hear(node, JointTrajectory, 'actuator_trajectory')
-    send = speak(JointTrajectory, 'joint_trajectory')
-    send(trajectory(('lift',), ((1, 0), {'positions': [1.0, 2.0]})))
-    send(trajectory(('lift',), ((1, 0), {'positions': [1.0]}), stamp=(-5, 0)))
-    points = [
-        ((0, 0), {'positions': [1.0, 2.0]}),
-        ((0, 5), {'positions': [1.5, 2.0], 'velocities': [0.5, 0.0]}),
-        ((3, 2), {'positions': [1.0, 1.0], 'effort': [8.0, 1.0]}),
-    ]
-    send(trajectory(('lift', 'finger'), *points, stamp=(2_000_000_000, 34), frame_id='base'))
-    (found,) = peer.spin_until(lambda: heard, 'the last')
-    assert (found.header.stamp.sec, found.header.stamp.nanosec) == (2_000_000_000, 34)
-    assert (found.header.frame_id, found.joint_names) == ('base', ['winch', 'finger'])
-    for point, (at, given) in zip(found.points, points, strict=True):
-        assert (point.time_from_start.sec, point.time_from_start.nanosec) == at
-        for field in FIELDS:
-            values = getattr(point, field)
-            assert len(values) == len(given.get(field, ()))
-            if field in given:
-                joints = dict(zip(('lift', 'finger'), given[field], strict=True))
-                kind = {'positions': 'position', 'velocities': 'velocity'}.get(field, field)
-                check(reference, kind, found.joint_names, values, joints)
-    statistics = node._session.inputs.statistics['joint_trajectory']
-    assert (statistics.received, statistics.accepted) == (3, 1)
-    assert statistics.rejected == {'size': 1, 'bad_stamp': 1}
 
 
 def test_arrays(active_bridge, reference, hear, speak, peer):
@@ -224,19 +188,6 @@ def test_odd_stamps(active_bridge, reference, peer, diagnostics, log, source):
         assert values[f'replaced stamps {reason}'] == str(len(stamps))
     assert log('header.stamp', source) == len(ODD)
     assert log('header.stamp', 'use_sim_time') > 0
-
-
-# -- time ----------------------------------------------------------------------------------------
-
-
-def test_time_of_commands(active_bridge, reference, peer, log):
-    """A velocity without a new one ends, with a log line."""
-    active_bridge({'command_timeout': 0.3})
-    heard, controller = peer.listen('actuator_commands'), peer.publisher('joint_commands')
-    command = reference.Message(('lift',), velocity=(1.0,))
-    peer.exchange(controller, command, heard)
-    peer.spin_until(lambda: heard[-1].velocity.tolist() == [0.0], 'the end of the command')
-    peer.spin_until(lambda: log('stopped: no new velocity or effort'), 'the log')
 
 
 # -- quality of service --------------------------------------------------------------

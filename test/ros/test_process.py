@@ -80,25 +80,6 @@ def stop(node):
     assert 'Traceback' not in child.output
 
 
-def test_ignored_hangup_stays_ignored(start, executor):
-    """Started with SIGHUP ignored, as ``nohup`` does, the node goes on until another signal."""
-    code = """
-import signal
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-def setup(node):
-    node.create_timer(0.01, lambda: print('tick'))
-"""
-    child = start('-c', PRELUDE + code + MAIN, executor)
-    child.wait_for('tick')
-    for _ in range(3):
-        child.send_signal(signal.SIGHUP)
-        child.wait_for('tick', times=child.output.count('tick') + 5)
-    assert child.exit_code is None
-    child.ends_well(signal.SIGTERM)
-    assert 'stopping True' in child.output
-
-
 def test_signal_before_the_node_is_made(start):
     """A signal during the slow start is not lost and ends the process properly."""
     slow = "def setup(node):\n    print('making')\n    sys.stdin.readline()\n"

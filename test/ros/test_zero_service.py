@@ -58,18 +58,6 @@ def robot(peer, reference):
     return Robot(peer, reference)
 
 
-def test_joints_are_at_zero(active_bridge, reference, robot):
-    """All joints with an offset are at zero by default, the others stay."""
-    active_bridge()
-    before = robot.feed()
-    response = robot.zero()
-    assert response.success, response.message
-    after = robot.feed()
-    assert after.pop('finger') == before['finger'] == 0.6
-    assert set(after) == set(reference.JOINTS) - {'finger'}
-    assert list(after.values()) == pytest.approx([0.0] * 6, abs=1e-12)
-
-
 @pytest.mark.parametrize('speed', [0.0, 0.02])
 def test_a_driver_without_velocities(active_bridge, robot, speed):
     """Its joints are at rest if their positions show it for 0.3 s, and move otherwise."""

@@ -432,21 +432,6 @@ def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
     assert 'pan_drive: a guess' in guess.out
 
 
-def test_a_joint_that_a_file_of_lerobot_leaves_out_is_missing(run, servo_file, tmp_path):
-    """Also one that was not swept; --transmission selects the others."""
-    pan = {'id': 0, 'drive_mode': 0, 'homing_offset': 0, 'range_min': 1024, 'range_max': 3072}
-    path, new = tmp_path / 'arm.json', tmp_path / 'new.yaml'
-    path.write_text(json.dumps({'pan': pan, 'lift': {**pan, 'range_min': 0, 'range_max': 4095}}))
-    result = run('calibrate', servo_file, '--lerobot', path, '--output', new)
-    assert result.code == 1
-    for name in ('lift', 'elbow'):
-        assert f'{name}_drive keeps its numbers: ' in result.out
-    # No bridge is known.
-    assert '/**:\n  ros__parameters:' in new.read_text()
-    line = ('calibrate', servo_file, '--lerobot', path, '--transmission', 'pan_drive')
-    assert run(*line).code == 0
-
-
 def test_a_pose_has_to_be_there(run, refuse, servo_file, monkeypatch):
     """Its joints in the robot, or its name in the SRDF, which has to be XML."""
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')

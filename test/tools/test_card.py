@@ -242,7 +242,6 @@ def test_isaac_lab_has_a_table_where_the_ratio_varies(card):
     ('actuators: {motor: {kp: fast}}', "'motor': kp: expected a decimal number such as"),
     ('actuators: {motor: {kp: -1}}', "kp: expected a positive number, found '-1'"),
     ('actuators: {motor: {kp: [1]}}', 'kp: expected a number, found'),
-    ('actuators: {motor: {torque_constant: 0}}', 'expected a positive number'),
     (f'actuators: {{motor: {{{CURVE}: [[0, 1]]}}}}', 'expected two or more pairs of speed'),
     (f'actuators: {{motor: {{{CURVE}: [[0, 1], [0, 2]]}}}}', 'expected rising speeds'),
     ('joints: {knee: {rotor_inertia: 1}}', "joint 'knee': expected one of kp, kd, found"),

@@ -158,15 +158,12 @@ FINDINGS = {
     'macro beside a transmission': (hinge(MACRO, FOUND), '',
      [('warning', 6, 'unexpanded xacro is ignored')]),
     'empty': ('', '', [('error', None, '')]),
-    'entity': ('<robot>&xxe;</robot>', '', [('error', None, '')]),
     **{theirs: (gear(SIMPLE, theirs), '',
                 [('error', 2, f"(closest: '{ours}')" if ours else NONE)])
        for theirs, ours in (
            ('transmission_interface/SimpleTransmision', SIMPLE),
            ('transmission_interface/HalfDifferentialTransmission', DIFFERENTIAL),
-           ('transmission_bridge/ScrewTransmision', 'transmission_bridge/ScrewTransmission'),
            ('tabulated', 'transmission_bridge/TabulatedTransmission'),
-           ('their/PR2GripperTransmission', ''),
            ('their/WristTransmission', ''),
        )},
     **{f'{name} {ratio} {options}': (edge(name, ratio), options, [(level, None, UNREAD)])

@@ -18,7 +18,6 @@ from zoo.elements import of_snippet, ratio, transmission, urdf
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(ROOT.glob('urdf/*.urdf'))
 #: Descriptions with numbers in every spelling, ``@NAME@`` in place of the number NAME.
 TEMPLATES = sorted(ROOT.glob('test/data/export/*.urdf'))
 SETTINGS = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -90,27 +89,6 @@ def test_only_the_numbers_change(export, file, data):
     n_changed = sum(before[name] != after[name] for name in before)
     counts = f'numbers changed: {n_changed}, there already: {len(values) - n_changed}\n'
     assert counts in result.out
-
-
-def apart_from_numbers(data):
-    """Return a description without the elements of numbers, which may have been inserted."""
-    data = re.sub(rb'\s*<(offset|mechanical_?[rR]eduction)>[-+.0-9e]+</\1>', b'', data)
-    data = re.sub(rb'(<param name="\w+">)[-+.0-9e ]+(?=</)', rb'\1#', data)
-    return re.sub(rb'>\s*</joint>', b'/>', data)
-
-
-@pytest.mark.parametrize('file', EXAMPLES, ids=lambda file: file.name)
-@settings(SETTINGS, max_examples=8)
-@given(st.data())
-def test_the_example_robots_come_out_with_the_numbers_asked_for(export, numbers_of, file, data):
-    """Each number of each example can be written, and nothing but numbers and new lines differ."""
-    before = file.read_bytes()
-    wanted = numbers_of(before)
-    names = data.draw(st.lists(st.sampled_from(sorted(wanted)), unique=True))
-    values = {name: data.draw(NUMBERS) for name in names}
-    _, after = exported_by(export, before, dotted(values))
-    assert numbers_of(after) == wanted | values
-    assert apart_from_numbers(after) == apart_from_numbers(before)
 
 
 # -- numbers that are inserted, and limits -------------------------------------------------------
@@ -215,20 +193,15 @@ OFFSET = 'good.joints.q0.offset'
 # fmt: off
 MISTAKES = [
     ('', 'is not a ROS parameter file'),
-    ('[1, 2]', 'is not a ROS parameter file'),
     ('a: {b: 1}', 'it has no ros__parameters'),
     ('{', 'is not YAML'),
-    ('"\\ud800', 'is not YAML'),
     ('&a [*a]', 'is not a ROS parameter file'),
     ('&a {ros__parameters: {x: *a}}', 'has an alias'),
     ('[' * 3000, 'is not YAML'),
     ('{? [a]: 1}', 'line 1 has a sequence as a name'),
     (dotted({OFFSET: 'fast'}), 'expected a decimal number such as'),
     (dotted({OFFSET: '"0.1"'}), "expected a number, found '0.1'"),
-    (dotted({OFFSET: '[0.1]'}), 'expected a number, found a sequence'),
-    (dotted({OFFSET: '.nan'}), 'expected a decimal number'),
     (dotted({OFFSET: '1e999'}), 'double precision'),
-    (dotted({OFFSET: 'true'}), 'expected a number'),
     (dotted({'good.joints.q0.mechanical_reduction': '0.0'}), 'other than zero'),
     (dotted({'good.joints.q9.offset': '1.0'}), 'the description has no such number'),
     (dotted({'good.ignore_absolute_encoder': '1.0'}), 'expected true or false'),

@@ -82,13 +82,3 @@ def test_a_number_that_the_robot_does_not_have_is_told(run, files):
     for result, text in ((checked, checked.out), (mapped, mapped.err)):
         assert result.code == 0
         assert 'not used, this robot has no such number' in text
-
-
-def test_aliases_cannot_make_a_parameter_file_endless(refuse, files):
-    """They are rejected, as by a node, within the parameters of a node and outside of them."""
-    levels = '\n'.join(
-        f'a{n}: &a{n} {{{", ".join(f"k{k}: *a{n - 1}" for k in range(10))}}}' for n in range(1, 12)
-    )
-    for end in ('', '/**: {ros__parameters: *a11}\n'):
-        files[2].write_text(f'a0: &a0 {{k: 1.0}}\n{levels}\n{end}')
-        refuse('has an alias', 'check', *files)

@@ -279,18 +279,6 @@ def test_what_cannot_be_written(robot, names, words):
     assert words in str(raised.value)
 
 
-def test_the_example_does_not_fit_into_one_turn(arm):
-    """Its roll passes the seam, as the README says; the others have the ranges in its file."""
-    file = read_lerobot(ARM.with_name('lerobot.json').read_bytes(), 'lerobot.json')
-    assert [*file] == [*arm.joint_names]
-    assert [each.id for each in file.values()] == [1, 2, 3, 4, 5, 6]
-    with pytest.raises(UsageError, match='wrist_roll') as raised:
-        write_lerobot(arm, previous=file)
-    assert 'found -1277 and 2364' in str(raised.value)
-    del file['wrist_roll']
-    assert read_lerobot(write_lerobot(arm, previous=file), 'new') == file
-
-
 def test_two_motors_with_one_id():
     """LeRobot would move both."""
     text = ''.join(transmission(n, 'Simple', [n], {f'm{n}': params(id=4)}) for n in 'pq')
@@ -414,23 +402,6 @@ def test_a_hand_with_a_ratio_that_varies():
 
 
 # -- export --------------------------------------------------------------------------------------
-
-
-def test_export_writes_for_lerobot(run, refuse, tmp_path):
-    """A file that exists is replaced with --force only, and keeps its motors."""
-    robot, target = tmp_path / 'robot.urdf', tmp_path / 'arm.json'
-    gear = transmission('t', 'Simple', {'q': ratio(2, -1.5)}, ['m'])
-    robot.write_text(urdf({'q': LIMITED}, gear))
-    refuse('expected <param name="id">', 'export', robot, '--lerobot', target)
-    target.write_bytes(encode(document(m=(0, 4095))))
-    refuse('already exists; --force', 'export', robot, '--lerobot', target)
-    result = run('export', robot, '--lerobot', target, '--force')
-    assert (result.code, result.err) == (0, '')
-    assert result.out == f'written to {target}\n'
-    assert read_lerobot(target.read_bytes(), '') == {'m': ServoRange(1, 0, -250, 652, 3259)}
-    target.write_bytes(b'7')
-    refuse(f"'{target}': expected a calibration", 'export', robot, '--lerobot', target, '--force')
-    assert target.read_bytes() == b'7'
 
 
 def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path):

@@ -228,18 +228,15 @@ SET = "not active: 'ros2 lifecycle set /arm/b"
     (DRIVER, None, [], [NO_BRIDGE]),
     (ALL, None, [], []),
     ('left/other', None, [], [NODE, TOPIC]),
-    (f'left/other {DRIVER}', None, [], [NODE]),
     (f'left/other {ALL}', None, [], []),
     ('left/other', 'inactive', [], [f'arm/b is inactive, {SET} activate', NO_DRIVER]),
     (ALL, 'unconfigured', [], [f'arm/b is unconfigured, {SET} configure']),
     *((ALL, life, [], [f'arm/b is {life}, not active'])
       for life in ('configuring', 'inactive', 'deactivating', 'finalized')),
     (ALL, 'active', [], []),
-    ('left/other', 'active', [], [NO_DRIVER]),
     (JOINTS, 'active', [], [NO_DRIVER]),
     (DRIVER, 'active', [], ['arm/b is active, but no joint_states arrive in namespace /arm']),
     (ALL, 'active -5', [], [GONE]),
-    (ALL, 'inactive -5', [], [GONE]),
     # A driver that publishes on change is never silent.
     (ALL, 'active +0.9', [input_of(DRIVER, 9, '1')], []),
     (ALL, 'active +1.1', [input_of(DRIVER, 9, '1')], [SILENT]),
@@ -514,13 +511,11 @@ def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
     result = watched('the bridge is missing: no diagnostics of alone/b', 'alone/b')
     assert 'good_motor' in result.out
     assert 'the driver is missing' not in result.err
-    watched('other topics of joint states: /alone/actuator_states', 'nobody_is_here/b')
     assert run('watch', '--seconds', '0.3', '--node', 'no name/b').code == 2
 
     topics = "actuator_state_topics:=['left/states','right/states']"
     start('bridge_main', 'arm', '-p', topics, '-p', 'autostart:=false')
     peer.spin_until(lambda: peer.state(f'/{bridge}') == 'unconfigured', 'the bridge')
-    watched(f"{bridge} is unconfigured, not active: 'ros2 lifecycle set /{bridge} configure")
     peer.start(f'/{bridge}')
     result = watched('arrived on left/states, right/states in namespace /arm')
     assert '/arm/left/states has 0 publishers' in result.out
@@ -529,7 +524,6 @@ def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
     assert [line for line in result.out.splitlines() if line.endswith(': no message yet')] == [
         f'{topic}: no message yet' for topic in ('left/states', 'right/states', *TOPICS[1:])
     ]
-    watched(f'but of other bridges: {bridge}; --node {bridge} shows that one', 'another/b')
 
     driver, stop = peer.publisher('/arm/right/states'), threading.Event()
 

@@ -259,19 +259,6 @@ def test_nothing_is_written_without_a_number(manager):
     assert math.isnan(manager('motors')['screw/position'])
 
 
-def test_limits_of_actuators(manager):
-    """A position is clamped, in the unit of the driver; a velocity is scaled."""
-    manager('switch +up')
-    manager.move('up', 0.9)
-    assert manager('motors')['winch/position'] == pytest.approx(math.degrees(80.0))
-    assert manager('states')['hoist/status'] == 0
-    manager('cycle 1')
-    assert manager('states')['hoist/status'] == 128
-    manager('switch -up +rate')
-    manager.move('rate', -1.5)
-    assert manager('motors')['winch/velocity'] == pytest.approx(-math.degrees(90.0))
-
-
 def test_a_joint_that_follows_keeps_its_limits(manager):
     """The thumb would be at -0.5 of -0.3."""
     manager('switch +grip')
@@ -314,15 +301,6 @@ def test_a_driver_that_deactivates_itself(manager):
     manager('fault write_deactivate')
     manager('cycle 2')
     assert manager('components') == {'scene': 'inactive'}
-
-
-def test_deactivation_ends_the_rates(manager):
-    """The driver has the zero before it is switched off."""
-    manager('switch +rates')
-    manager.move('rates', 0.1, 0.2)
-    assert manager('component scene inactive') == 'ok'
-    motors = manager('motors')
-    assert (motors['m1/velocity'], motors['m2/velocity']) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize('how', ['shutdown', 'component scene finalized'])

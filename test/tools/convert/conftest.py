@@ -22,7 +22,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 from rosbags import interfaces
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import get_typestore, Stores
 
 WRIST = {name: f'<offset>{offset}</offset>' for name, offset in (('pitch', 0.1), ('roll', -0.2))}
@@ -71,11 +71,9 @@ def recording(count=2500):
     }
 
 
-def write(path, topics, *, storage='mcap', compression=''):
+def write(path, topics, *, storage='mcap'):
     """Write a bag of topics by name: the type, and a list of times and messages."""
     writer = Writer(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
-    if compression:
-        writer.set_compression(CompressionMode[compression], CompressionFormat.ZSTD)
     with writer:
         entries = []
         for name, (msgtype, messages) in topics.items():

