@@ -63,7 +63,7 @@ class StopRequest:
 
 
 @contextmanager
-def _handle_signals(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Any]]:
+def handle_signals(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Any]]:
     """Handle signals in the block, except an ignored SIGHUP; yield the handlers after it."""
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
     numbers = [each for each in handlers if each != signal.SIGHUP or not is_ignored]
@@ -95,7 +95,7 @@ def stop_signals() -> Iterator[StopRequest]:
                 stop.request_stop()
 
     # Python installs its C handler only together with a Python handler, which does nothing here.
-    with _handle_signals(dict.fromkeys(SIGNALS, lambda *_: None)) as after:
+    with handle_signals(dict.fromkeys(SIGNALS, lambda *_: None)) as after:
         reader, writer = os.pipe()
         # The C handler must never block in a full pipe.
         os.set_blocking(writer, False)
@@ -149,7 +149,7 @@ def clean_end() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
     ends: dict[int, Handler] = dict.fromkeys((signal.SIGTERM, signal.SIGHUP), end_process)
-    with _handle_signals(ends | {signal.SIGALRM: raise_again}):
+    with handle_signals(ends | {signal.SIGALRM: raise_again}):
         sys.unraisablehook = note_ignored
         try:
             yield

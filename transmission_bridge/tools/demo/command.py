@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 import importlib
 import math
 import os
@@ -20,7 +19,7 @@ import time
 
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.resources import resource
-from transmission_bridge.signals import SIGNALS
+from transmission_bridge.signals import handle_signals, SIGNALS
 from transmission_bridge.sim import command_at, MOTIONS
 from transmission_bridge.tools.cli import Console, Exit, FailedError
 from transmission_bridge.tools.demo import formulas
@@ -116,29 +115,36 @@ def _run_bridge() -> Iterator[Callable[[], None]]:
     words = ('--urdf', str(resource('urdf', 'arm.urdf')), '--simulate')
     command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', *words]
     with TemporaryFile() as log:
-        # An exception of a signal between the fork and the end of Popen would lose the process.
-        change_mask = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, SIGNALS)
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=change_mask
-        )
+        process: subprocess.Popen[bytes] | None = None
+        received: list[int] = []
 
         def require_alive() -> None:
-            if process.poll() is not None:
+            if process is not None and process.poll() is not None:
                 log.seek(0)
                 output = log.read().decode(errors='replace')[-_TAIL:]
                 raise FailedError(f'the bridge ended with {process.returncode}: {output}')
 
         try:
-            change_mask()
+            # An exception between the fork and the end of Popen would lose the process.
+            with handle_signals(dict.fromkeys(SIGNALS, lambda number, _: received.append(number))):
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                )
+            for number in received:
+                signal.raise_signal(number)
             yield require_alive
         finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(5.0)
-            except (subprocess.TimeoutExpired, KeyboardInterrupt):
-                process.kill()
-                process.wait()
+            if process is not None:
+                _end_process(process)
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(5.0)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()
 
 
 def _print_result(comparisons: Sequence[Comparison], console: Console) -> Exit:
