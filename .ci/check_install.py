@@ -59,8 +59,10 @@ def check_entry_points(prefix: Path) -> None:
 
 
 def check_example(prefix: Path) -> None:
-    """The robot to copy has its driver where launch looks, and what it launches with."""
-    assert os.access(prefix / 'lib' / 'my_robot' / 'driver', os.X_OK)
+    """The driver of the robot to copy is found by its plugin, and so is what it launches with."""
+    from transmission_bridge.drivers import Driver, find_driver
+
+    assert issubclass(find_driver('my_robot/Motors'), Driver)
     for path in ('launch/my_robot.launch.py', 'urdf/my_robot.urdf', 'package.xml'):
         shared = prefix / 'share' / 'my_robot' / path
         assert shared.read_bytes() == (SOURCE / 'examples' / 'my_robot' / path).read_bytes(), path

@@ -495,7 +495,7 @@ def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClie
     client = BridgeClient(name, bridge)
     try:
         if not client.wait_for_bridge(_NOTE):
-            console.err.line(f'waiting for the bridge {printable(client.bridge)}')
+            console.err.line(f'note: waiting for the bridge {printable(client.bridge)}')
         if not client.wait_for_bridge(_DISCOVERY - _NOTE):
             raise FailedError(_explain_missing(client))
         yield client
