@@ -85,14 +85,13 @@ class _DemoClient(WatchClient):
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    # Ports of higher domains collide with ephemeral ports on some systems.
-    domain = os.environ.get('ROS_DOMAIN_ID') or str(1 + os.getpid() % 101)
-    os.environ['ROS_DOMAIN_ID'] = domain
-    state = WatchState('transmission_bridge')
+    # In a namespace of its own, no command of the demo reaches another robot in the same domain.
+    namespace = f'/demo_{os.getpid()}'
+    state = WatchState(f'{namespace}/transmission_bridge'.strip('/'))
     client = _DemoClient(state)
     try:
-        with _run_bridge() as require_alive:
-            console.out.line(f'bridge with simulated motors, ROS domain {domain}')
+        with _run_bridge(namespace) as require_alive:
+            console.out.line(f'bridge with simulated motors, namespace {namespace}')
             limit = time.monotonic() + _START
             while missing := [
                 each for each in state.topics if state.compute_age(each, 0.0) is None
@@ -110,9 +109,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 
 @contextmanager
-def _run_bridge() -> Iterator[Callable[[], None]]:
+def _run_bridge(namespace: str) -> Iterator[Callable[[], None]]:
     """Run the bridge as a process during the block; yield a check that it still runs."""
-    words = ('--urdf', str(resource('urdf', 'arm.urdf')), '--simulate')
+    words = ['--urdf', str(resource('urdf', 'arm.urdf')), '--simulate']
+    words += ['--ros-args', '-r', f'__ns:={namespace}']
     command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', *words]
     with TemporaryFile() as log:
         process: subprocess.Popen[bytes] | None = None
