@@ -26,41 +26,33 @@ WIDTH = 125
 INTRODUCTION = """\
 # Command line
 
-This page lists every command of `transmission_bridge` with its arguments.
-`transmission_bridge COMMAND --help` also explains the command and shows examples.
+Every command of `transmission_bridge` with its arguments. `transmission_bridge COMMAND --help`
+also explains it and shows examples.
 
 {table}
 
 A robot is read from a file, from standard input (`-`), or through a pipe: `transmission_bridge
 check <(xacro robot.xacro)`. Values of actuators are in the units of their
 [drivers](drivers.md#units), values of joints in SI. Ctrl-C ends a command with exit code 130,
-except `tune` and `watch`, which run until then.{exits}
-
-## Arguments of several commands
-
-{common}
+except `tune` and `watch`. {exits}
+`eval "$(register-python-argcomplete transmission_bridge)"` (extra `cli`) completes commands and
+files.
 
 ## Nodes
 
 `bridge_node` and [`driver_node`](drivers.md) accept these arguments;
 [parameters](commands_and_states.md#parameters) follow behind `--ros-args`.
 
-- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`. The
-  bridge then starts by itself (`autostart`).
-- `--driver FILE.py`: a Python file with [drivers](drivers.md): class `Servos` in `arm.py` becomes
-  the plugin `arm/Servos`.
-- `--simulate`: [simulated motors](drivers.md#simulated-motors) instead of the drivers of the URDF;
-  `bridge_node` only.
-- `--executor NAME`: `events`, `single_threaded`, or `auto`: the first of these that rclpy has.
+- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`; the
+  bridge then starts by itself (`autostart`)
+- `--driver FILE.py`: a file with [drivers](drivers.md): class `Servos` in `arm.py` becomes the
+  plugin `arm/Servos`
+- `--simulate`: [simulated motors](drivers.md#simulated-motors), `bridge_node` only
+- `--executor NAME`: `events`, `single_threaded`, or `auto`: the first of these that rclpy has
 
-## Completion
+## Arguments of several commands
 
-[argcomplete](https://kislyuk.github.io/argcomplete/) (extra `cli`) completes commands, options
-and files, here in bash and zsh (there after `compinit`):
-
-```
-eval "$(register-python-argcomplete transmission_bridge)"
-```
+{common}
 """
 
 
@@ -134,9 +126,14 @@ def render_page() -> str:
     rows = (f'| [`{name}`](#{name}) | {each.summary} |' for name, each in COMMANDS.items())
     table = '\n'.join(['| command | purpose |', '|---|---|', *rows])
     listed = list_items(dict(sorted(common.items())))
-    parts = [INTRODUCTION.format(table=table, common=listed, exits='\n' + EXIT_CODES)]
+    parts = [INTRODUCTION.format(table=table, common=listed, exits=EXIT_CODES)]
     for name, (exits, arguments) in read.items():
-        own = {label: text for label, text in arguments.items() if common.get(label) != text}
+        # A text that begins as that of the other commands is continued.
+        own = {
+            label: text.removeprefix(f'{common.get(label)}; ')
+            for label, text in arguments.items()
+            if common.get(label) != text
+        }
         shared = ', '.join(f'`{each.split()[0]}`' for each in arguments if each not in own)
         rest = wrap_line(f'Also {shared}.') if shared else ''
         items = [list_items(own)] * bool(own) + [rest] * bool(rest)

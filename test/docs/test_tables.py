@@ -45,7 +45,9 @@ def option_row(option):
     choices = ', '.join(f'`{choice}`' for choice in list_choices(option))
     span = find_option_range(option)
     hint = choices if choices else str(span) if span is not None else ''
-    meaning = describe_option(option) + (f' ({hint})' if hint else '')
+    # The node has more: the table has the first sentence.
+    meaning = describe_option(option).split('. ')[0].removesuffix('.')
+    meaning += f' ({hint})' if hint else ''
     return f'| `{option.name}` | `{text}` | {meaning} |'
 
 
@@ -65,12 +67,12 @@ def test_transmission_types(built_in_types):
 
 def topic_row(names, topic):
     """Return the row that topics should have which differ in their names only."""
-    quality = 'reliable' if topic.quality.reliable else 'best effort'
+    quality = '' if topic.quality.reliable else ', best effort'
     quality += ', latched' if topic.quality.latched else ''
     meaning = topic.description
     meaning += f' Exists if `{topic.parameter}` is set.' if topic.parameter else ''
     names = ', '.join(f'`{name}`' for name in names)
-    return f'| {names} | {topic.type} | {topic.direction} | {quality} | {meaning} |'
+    return f'| {names} | {topic.type} {topic.direction}{quality} | {meaning} |'
 
 
 def test_topics_and_services():
@@ -80,14 +82,9 @@ def test_topics_and_services():
     for topic in TOPICS.values():
         groups.setdefault(replace(topic, name=''), []).append(topic.name)
     assert topics == [topic_row(names, topic) for topic, names in groups.items()]
-    assert zero.startswith('| `~/zero` | std_srvs/Trigger | service |')
-    assert absolute.startswith('| `~/zero_from_absolute` | std_srvs/Trigger | service |')
-    assert store.startswith(
-        '| `~/store_numbers` | rcl_interfaces/SetParametersAtomically | service |'
-    )
-    for topic in TOPICS.values():
-        assert not topic.parameter or getattr(BridgeOptions(), topic.parameter) == ()
-        assert topic.description.endswith('.')
+    assert [row.split(' | ')[0] for row in (zero, absolute, store)] == [
+        '| `~/zero`', '| `~/zero_from_absolute`', '| `~/store_numbers`',
+    ]  # fmt: skip
 
 
 # -- security: docs/operation.md, and the policy --------------------------------------------------
