@@ -52,14 +52,6 @@ def before(path, variable):
     return {variable: os.pathsep.join(filter(None, [str(path), os.environ.get(variable, '')]))}
 
 
-def test_the_tree_in_the_document_has_each_file_of_my_robot():
-    """And no other."""
-    (tree,) = [text for text in FIRST.snippets('text') if text.startswith('my_robot/')]
-    made = {'__init__.py', '__pycache__', '.pytest_cache', 'my_robot.egg-info', 'build'}
-    paths = [path.relative_to(MY_ROBOT) for path in MY_ROBOT.rglob('*') if path.is_file()]
-    assert set(tree.split()[1:]) == {each.as_posix() for each in paths if not made & {*each.parts}}
-
-
 @pytest.fixture(scope='module')
 def source(tmp_path_factory):
     """Return a copy of my_robot."""

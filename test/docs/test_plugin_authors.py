@@ -37,14 +37,13 @@ def spec_of(plugin, n_actuators=1, numbers='', joint='<offset>0.5</offset>', act
 
 
 FOUR_BAR = {'base': 0.1, 'crank': 0.04, 'rod': 0.1, 'rocker': 0.06, 'lower': 0.4, 'upper': 2.6}
-CAM = {'lift': '0 0.01 0.004', 'lower': 0, 'upper': 2}
 
 #: Actuators of each type of the document, what a description says of it, what is live of it.
 DESCRIBED = {
     'Tendon': (2, {'radius': 0.02}, {'radius'}),
     'ScotchYoke': (1, {'radius': 0.1}, {'radius'}),
     'FourBar': (1, {**FOUR_BAR, 'assembly': 'crossed'}, {*FOUR_BAR}),
-    'FittedCam': (1, CAM, {'lift.c0', 'lift.c1', 'lift.c2', 'lower', 'upper'}),
+    'FittedCam': (1, {'lift': '0 0.01 0.004'}, {'lift.c0', 'lift.c1', 'lift.c2'}),
 }
 
 
