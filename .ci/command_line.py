@@ -29,8 +29,6 @@ INTRODUCTION = """\
 Every command of `transmission_bridge` with its arguments. `transmission_bridge COMMAND --help`
 also explains it and shows examples.
 
-{table}
-
 A robot is read from a file, from standard input (`-`), or through a pipe: `transmission_bridge
 check <(xacro robot.xacro)`. Values of actuators are in the units of their
 [drivers](drivers.md#units), values of joints in SI. Ctrl-C ends a command with exit code 130,
@@ -123,10 +121,8 @@ def render_page() -> str:
         for (label, text), count in Counter(entries).items()
         if count > 1 and 2 * count > commands_with[label.split()[0]]
     }
-    rows = (f'| [`{name}`](#{name}) | {each.summary} |' for name, each in COMMANDS.items())
-    table = '\n'.join(['| command | purpose |', '|---|---|', *rows])
     listed = list_items(dict(sorted(common.items())))
-    parts = [INTRODUCTION.format(table=table, common=listed, exits=EXIT_CODES)]
+    parts = [INTRODUCTION.format(common=listed, exits=EXIT_CODES)]
     for name, (exits, arguments) in read.items():
         # A text that begins as that of the other commands is continued.
         own = {
@@ -137,7 +133,9 @@ def render_page() -> str:
         shared = ', '.join(f'`{each.split()[0]}`' for each in arguments if each not in own)
         rest = wrap_line(f'Also {shared}.') if shared else ''
         items = [list_items(own)] * bool(own) + [rest] * bool(rest)
-        sections = [f'## {name}', *items, *([fill_lines(exits)] if exits else [])]
+        summary = COMMANDS[name].summary
+        summary = fill_lines(f'{summary[:1].upper()}{summary[1:]}.')
+        sections = [f'## {name}', summary, *items, *([fill_lines(exits)] if exits else [])]
         parts.append('\n\n'.join(sections) + '\n')
     return '\n'.join(parts)
 
