@@ -46,7 +46,7 @@ test-nodes: $(VENV)/test.installed
 	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal -m 'ros and not pages' \
 	  --junitxml=$(REPORTS)/nodes.xml $(PYTEST_ARGS)
 
-# Alone, because a browser without a graphics card draws on the processor.
+# Alone, because a browser without a graphics card needs both processors.
 test-pages: $(VENV)/test.installed
 	$(VENV)/bin/python -m pytest -m pages --junitxml=$(REPORTS)/pages.xml $(PYTEST_ARGS)
 
