@@ -27,12 +27,12 @@ INTRODUCTION = """\
 # Command line
 
 Every command of `transmission_bridge` with its arguments. `transmission_bridge COMMAND --help`
-also explains it and shows examples.
+also explains it, with exit codes and examples.
 
 A robot is read from a file, from standard input (`-`), or through a pipe: `transmission_bridge
 check <(xacro robot.xacro)`. Values of actuators are in the units of their
-[drivers](drivers.md#units), values of joints in SI. Ctrl-C ends a command with exit code 130,
-except `tune` and `watch`. {exits}
+[drivers](drivers.md#units), values of joints in SI.
+{exits}
 `eval "$(register-python-argcomplete transmission_bridge)"` (extra `cli`) completes commands and
 files.
 
@@ -54,8 +54,8 @@ files.
 """
 
 
-def read_arguments(command: Command) -> tuple[str, dict[str, str]]:
-    """Return the exit codes of a command, and its arguments with their texts."""
+def read_arguments(command: Command) -> dict[str, str]:
+    """Return the arguments of a command with their texts."""
     parser = argparse.ArgumentParser(prog=f'{PROGRAM} COMMAND', add_help=False)
     command.add_arguments(parser)
     arguments = {}
@@ -65,9 +65,7 @@ def read_arguments(command: Command) -> tuple[str, dict[str, str]]:
         label = ' '.join([*action.option_strings, *list_values(action)])
         text = str(action.help) % {**vars(action), 'prog': parser.prog}
         arguments[label] = ' '.join(text.split())
-    paragraphs = (parser.description or '').removesuffix(EXIT_CODES).strip().split('\n\n')
-    exits = [each.strip() for each in paragraphs if each.lstrip().startswith('exit code')]
-    return '\n\n'.join(exits), arguments
+    return arguments
 
 
 def list_values(action: argparse.Action) -> list[str]:
@@ -95,12 +93,6 @@ def list_items(arguments: dict[str, str]) -> str:
     )
 
 
-def fill_lines(text: str) -> str:
-    """Return paragraphs in lines of the page's width."""
-    paragraphs = (' '.join(each.split()) for each in text.split('\n\n'))
-    return '\n\n'.join(wrap_line(mark_code(each)) for each in paragraphs)
-
-
 def wrap_line(text: str, indent: str = '') -> str:
     """Return a line in lines of the page's width; code stays on one line."""
     whole = re.sub('`[^`]*`', lambda code: code[0].replace(' ', '\N{NO-BREAK SPACE}'), text)
@@ -113,7 +105,7 @@ def wrap_line(text: str, indent: str = '') -> str:
 def render_page() -> str:
     """Return the page."""
     read = {name: read_arguments(command) for name, command in COMMANDS.items()}
-    entries = [entry for _, arguments in read.values() for entry in arguments.items()]
+    entries = [entry for arguments in read.values() for entry in arguments.items()]
     commands_with = Counter(label.split()[0] for label, _ in entries)
     # What most of the commands with an argument say of it is said once.
     common = {
@@ -123,7 +115,7 @@ def render_page() -> str:
     }
     listed = list_items(dict(sorted(common.items())))
     parts = [INTRODUCTION.format(common=listed, exits=EXIT_CODES)]
-    for name, (exits, arguments) in read.items():
+    for name, arguments in read.items():
         # A text that begins as that of the other commands is continued.
         own = {
             label: text.removeprefix(f'{common.get(label)}; ')
@@ -131,11 +123,9 @@ def render_page() -> str:
             if common.get(label) != text
         }
         shared = ', '.join(f'`{each.split()[0]}`' for each in arguments if each not in own)
-        rest = wrap_line(f'Also {shared}.') if shared else ''
-        items = [list_items(own)] * bool(own) + [rest] * bool(rest)
         summary = COMMANDS[name].summary
-        summary = fill_lines(f'{summary[:1].upper()}{summary[1:]}.')
-        sections = [f'## {name}', summary, *items, *([fill_lines(exits)] if exits else [])]
+        sections = [f'## {name}', f'{summary[:1].upper()}{summary[1:]}.']
+        sections += [list_items(own)] * bool(own) + [wrap_line(f'Also {shared}.')] * bool(shared)
         parts.append('\n\n'.join(sections) + '\n')
     return '\n'.join(parts)
 
