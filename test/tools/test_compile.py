@@ -139,7 +139,7 @@ LIVE = {
     'knee': 'stroke_at_zero actuators.mechanical_reduction max_gain',
     'boom': f'stroke_at_zero {BOTH_RATIOS} max_gain',
     'left_ankle': 'actuators.mechanical_reduction max_gain',
-    'gripper': f'{BOTH_RATIOS} max_gain',
+    **dict.fromkeys(('gripper', 'thumb'), 'actuators.mechanical_reduction joints.offset max_gain'),
     **dict.fromkeys(('four_bar_knee', 'five_bar', 'push_rod_ankle'), OF_LINKAGE),
 }
 NAMES = [*LIVE, 'all']
