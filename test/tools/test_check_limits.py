@@ -110,6 +110,18 @@ def legs(report):
 # -- limits of joints, at their actuators --------------------------------------------------------
 
 
+def test_joints_of_one_table_narrow_each_other_exactly(report):
+    """The actuator has the positions at which every joint is within its limits."""
+    points = params(actuator='0 1 3', joint1='0 1 2', joint2='1 -1 -2')
+    hand = transmission('hand', 'Tabulated', 'ab', ['motor'], points)
+    text = robot_of({'a': Joint(0, 1.5, 2, 9), 'b': Joint(-1.9, 0.5, 2, 9)}, hand)
+    (motor,) = report(text)['hand']['actuator_limits']
+    ends = [[motor['lower']], [motor['upper']]]
+    q = maps('ab', hand).actuator_to_joint('position', ends)
+    assert [q[0, 1], q[1, 0]] == pytest.approx([0.5, 1.5], abs=1e-9)
+    assert (q[0, 0] > 0.0, q[1, 1] > -1.9) == (True, True)
+
+
 def test_a_continuous_joint_in_a_differential_leaves_both_motors_without_bounds(report):
     """Their positions are null, and their velocities add up."""
     limits = {
