@@ -509,6 +509,18 @@ def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, run):
     assert re.search(r'\w*', name)[0] in package.find('description').text
 
 
+@pytest.mark.parametrize(
+    ('given', 'name'), [('ankle', 'ankle_map'), ('test', 'test_map'), ('left_leg', 'left_leg')]
+)
+def test_one_word_as_a_name_becomes_that_of_a_map(given, name, tmp_path, run):
+    """One word could be a header, a library or a target of CMake."""
+    (tmp_path / 'robot.urdf').write_text(of_snippet(HINGE), encoding='utf-8')
+    words = ('compile', tmp_path / 'robot.urdf', '--output', tmp_path / 'out', '--name', given)
+    assert run(*words).code == 0
+    assert (tmp_path / 'out' / 'include' / f'{name}.h').is_file()
+    assert f'<name>{name}</name>' in (tmp_path / 'out' / 'package.xml').read_text()
+
+
 OF_BOOM = '"boom_joint_link"/></joint>'
 WRONG = {
     'no robot': 'no robot',

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from zoo.elements import load, params, ratio, transmission, urdf
+from zoo.linkages import crank_slider, joint as draw_joint, POINT
 
 from transmission_bridge.bridge import list_command_names
 from transmission_bridge.bridge.states import list_followers
@@ -196,6 +197,14 @@ def test_a_range_of_an_equation_is_between_dead_centres(lower, upper, words):
         assert words in str(found[0])
     if words and (used := re.search('and (\\S+) to (\\S+) rad is used', str(found[0]))):
         assert read(*map(float, used.groups())).findings == ()
+
+
+def test_an_open_linkage_names_the_smallest_gap_of_the_search():
+    """Two arms of 0.2 m end 8.6 m before a pin 9 m away; the last Newton step may be far off."""
+    away = draw_joint('away', 'block', 'far', (9.0, 0.0, 0.0), kind='fixed') + '<ros2_control'
+    text = crank_slider(POINT.replace('block', 'far')).replace('<ros2_control', away, 1)
+    (finding,) = (each for each in load(text).findings if each.severity == 'error')
+    assert float(re.search(r'(\S+) at best', finding.found)[1]) == pytest.approx(9.0 - 0.4)
 
 
 def test_a_reversed_range_of_a_plugin_is_refused():
