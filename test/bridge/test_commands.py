@@ -13,6 +13,8 @@ from state_paths import record
 from world import reason, World
 from zoo.elements import leg, maps, params, transmission
 
+from transmission_bridge.errors import MessageError
+
 NAN, INF = math.nan, math.inf
 
 
@@ -65,6 +67,46 @@ def test_a_plain_array_has_one_finite_number_for_each_of_its_joints(robot, value
     """Others are refused."""
     world = World(robot, command_joints=('lift', 'finger'))
     check_refusal(world, why, world.plain, 'position', values)
+
+
+FINGERS = {
+    'Coupled': params(matrix='1; -0.5; 0.25'),
+    'Tabulated': params(
+        actuator='-9 0 9', joint1='-9 0 9', joint2='4.5 0 -4.5', joint3='-2.25 0 2.25'
+    ),
+}
+
+
+def try_command(world, modes):
+    """Return the joints and the actuators that are commanded, or why nothing is."""
+    try:
+        sent = world.command(**modes)
+    except MessageError as error:
+        return error.reason, np.zeros(0)
+    numbers = [number for each in sent.values() for number in each.values()]
+    return '', np.array([*numbers, *world.gate.ledger.joints.ravel()])
+
+
+@pytest.mark.parametrize('limits', ['clamp', 'reject'])
+def test_joints_of_a_table_follow_as_those_of_a_matrix(limits):
+    """One motor and three joints: whichever of them are commanded, and however far."""
+    bounds = dict.fromkeys('abc', 'revolute lower="-1" upper="2" velocity="3" effort="9"')
+    texts = (transmission('hand', kind, 'abc', ['m'], more) for kind, more in FINGERS.items())
+    worlds = [World(maps(bounds, text), limits=limits) for text in texts]
+    random, reasons = np.random.default_rng(1), []
+    for _ in range(80):
+        names = [name for name in 'abc' if random.random() < 0.6] or ['b']
+        rows = [row for row in ('position', 'velocity', 'effort') if random.random() < 0.5]
+        modes = {
+            row: dict(zip(names, random.normal(size=3).tolist(), strict=False)) for row in rows
+        }
+        for world in worlds:
+            world.state(position=[0.5], velocity=[0.0])
+        (reason_, numbers), other = (try_command(world, modes) for world in worlds)
+        assert reason_ == other[0]
+        np.testing.assert_allclose(numbers, other[1], atol=1e-9)
+        reasons.append(reason_)
+    assert reasons.count('') > 10
 
 
 def test_joints_that_hold_a_position(robot):

@@ -148,13 +148,11 @@ QOS = 'qos_overrides./joint_states.publisher'
     ('values', 'words'),
     [
         ({IGNORE: 1.0}, ('true or false', IGNORE)),
-        ({'limits': 'clip'}, ('clamp', 'limits')),
         ({'actuator_names': ['m=wnich']}, ("unknown actuator 'wnich' (closest: 'winch'), known",)),
         ({'command_joints': ['lft']}, ("not a joint that may be commanded (closest: 'lift')",)),
         ({'command_joints': ['lift', 'slide']}, ("'slide' is not", f'be commanded, {REFUSED}')),
         ({'command_joints': ['lift', 'roll', 'lift']}, ("'lift' is repeated",)),
         ({'command_actuators': ['slide_motor']}, (f'an actuator of the robot, {REFUSED}',)),
-        ({'actuator_state_topics': ['no good']}, ('actuator_state_topics', 'no good')),
         ({'actuator_state_topics': ['joint_commands']}, ('would have two subscriptions',)),
         ({**SIDES, 'rules': BUS}, ("and 'b/actuator_commands' would both be /bus",)),
         ({**SIDES, 'rules': STATES}, ("and 'b/actuator_states' would both be /states",)),

@@ -301,6 +301,7 @@ EMPTY = "file '/dev/null' is empty: the program that writes it (xacro?) has fail
 TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400'
 POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
 WRONG = "state_timeout has the wrong type (expected a number, found '10')"
+CHOICE = "limits cannot be accepted (expected 'clamp' or 'reject' or 'off', found 'clip')"
 NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
 
 
@@ -332,6 +333,13 @@ NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
         (BRIDGE, '--ros-args -p command_timeout:=1e300', 1, TIMEOUT),
         (BRIDGE, '--ros-args -p zero_positions:=[.nan]', 1, POSITIONS),
         (BRIDGE, "--ros-args -p state_timeout:='10'", 1, WRONG),
+        (BRIDGE, '--ros-args -p limits:=clip', 1, CHOICE),
+        (
+            BRIDGE,
+            '--ros-args -p actuator_state_topics:=[1x]',
+            1,
+            "expected names of topics, found '1x'",
+        ),
     ],
 )
 def test_mistake_of_the_user_is_a_sentence(start, module, words, code, sentence):

@@ -64,6 +64,13 @@ class Result:
         return json.loads(self.out, parse_constant=refuse)
 
 
+class _Terminal(io.StringIO):
+    """What a user types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 Run = Callable[..., Result]
 
 
@@ -71,9 +78,11 @@ Run = Callable[..., Result]
 def run() -> Run:
     """Run the command line in this process."""
 
-    def call(*arguments: object, stdin: bytes = b'') -> Result:
+    def call(*arguments: object, stdin: bytes = b'', answers: str | None = None) -> Result:
         out, err = io.StringIO(), io.StringIO()
-        standard_input = io.TextIOWrapper(io.BytesIO(stdin), encoding='utf-8')
+        standard_input: io.TextIOBase = io.TextIOWrapper(io.BytesIO(stdin), encoding='utf-8')
+        if answers is not None:
+            standard_input = _Terminal(answers)
         with redirect_stdout(out), redirect_stderr(err), mock.patch('sys.stdin', standard_input):
             code = main([str(argument) for argument in arguments])
         return Result(code, out.getvalue(), err.getvalue())

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
+import re
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
@@ -74,6 +76,8 @@ OWN = robot_of(
     crank('knee', limits='<limit upper="0.35" velocity="0.25"/>'),
 )
 
+ADVICE = r"joint '(\w+)' is wider than its mechanism reaches \(expected about (\S+) to (\S+) rad"
+
 #: What a range from samples may miss, as a share of the largest value.
 SHARE = 2e-3
 
@@ -108,6 +112,18 @@ def legs(report):
 
 
 # -- limits of joints, at their actuators --------------------------------------------------------
+
+
+def test_joints_of_one_table_narrow_each_other_exactly(report):
+    """The actuator has the positions at which every joint is within its limits."""
+    points = params(actuator='0 1 3', joint1='0 1 2', joint2='1 -1 -2')
+    hand = transmission('hand', 'Tabulated', 'ab', ['motor'], points)
+    text = robot_of({'a': Joint(0, 1.5, 2, 9), 'b': Joint(-1.9, 0.5, 2, 9)}, hand)
+    (motor,) = report(text)['hand']['actuator_limits']
+    ends = [[motor['lower']], [motor['upper']]]
+    q = maps('ab', hand).actuator_to_joint('position', ends)
+    assert [q[0, 1], q[1, 0]] == pytest.approx([0.5, 1.5], abs=1e-9)
+    assert (q[0, 0] > 0.0, q[1, 1] > -1.9) == (True, True)
 
 
 def test_a_continuous_joint_in_a_differential_leaves_both_motors_without_bounds(report):
@@ -227,6 +243,53 @@ def test_a_dead_centre_within_the_limits_is_a_warning_and_no_number(run):
     assert finding['severity'] == 'warning'
     assert "transmission 'jaw' maps no velocities at 1.0% of the positions" in finding['message']
     assert run('check', '-', '--json', stdin=far).json['findings'] == []
+
+
+#: Robots with a limit that is wider than the mechanism reaches.
+TOO_FAR = {
+    'table': ({'jaw': Joint(-1, 9, 2, 9)}, table('0 0.2 0.5 1.0', '0 0.1 0.4 1.3')),
+    'hand': (
+        {'a': Joint(0.1, 1.5, 2, 9), 'b': Joint(-3, 3, 2, 9)},
+        transmission('hand', 'Tabulated', 'ab', ['motor'], params(
+            actuator='0 1 3', joint1='0 1 2', joint2='1 -1 -2')),
+    ),
+    'crank': ({'knee': Joint(-2.5, 2.5, 3, 80)}, crank('knee')),
+    'foot': ({'pitch': Joint(-1.5, 1.5, 4, 50), 'roll': Joint(-1.5, 1.5, 5, 40)}, ankle()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', TOO_FAR)
+def test_the_advised_limits_are_what_the_mechanism_reaches(lines_of, name):
+    """With them the finding is gone, and no position that the mechanism reached is lost."""
+    joints, mechanism = TOO_FAR[name]
+
+    def read_advice(joints):
+        _, _, findings = lines_of(robot_of(joints, mechanism))
+        found = (re.search(ADVICE, line) for line in findings)
+        return {each[1]: (float(each[2]), float(each[3])) for each in found if each}
+
+    advised = read_advice(joints)
+    limits = {name: (each.lower, each.upper) for name, each in joints.items()} | advised
+    mended = {
+        name: replace(joints[name], lower=low, upper=high) for name, (low, high) in limits.items()
+    }
+    assert advised
+    assert not read_advice(mended)
+    (robot,) = maps(
+        {name: each.text for name, each in joints.items()}, mechanism
+    ).transmissions.values()
+    random = np.random.default_rng(0)
+    lower, upper = np.transpose([(each.lower, each.upper) for each in joints.values()])
+    a = random.uniform(*robot.domain.bounds[0], size=(4000, 1)) if robot.n_actuators == 1 else None
+    q = random.uniform(lower, upper, size=(4000, len(joints)))
+    if name == 'hand':
+        q = robot.actuator_to_joint('position', a)
+        q = q[((q >= lower) & (q <= upper)).all(axis=1)]
+    else:
+        q = q[np.isfinite(robot.joint_to_actuator('position', q)).all(axis=1)]
+    for column, (low, high) in zip(q.T, (limits[each] for each in joints), strict=True):
+        slack = 0.02 * (high - low)
+        assert low - slack <= column.min() <= column.max() <= high + slack
 
 
 # -- limits of actuators, at their joints --------------------------------------------------------

@@ -139,7 +139,7 @@ LIVE = {
     'knee': 'stroke_at_zero actuators.mechanical_reduction max_gain',
     'boom': f'stroke_at_zero {BOTH_RATIOS} max_gain',
     'left_ankle': 'actuators.mechanical_reduction max_gain',
-    'gripper': f'{BOTH_RATIOS} max_gain',
+    **dict.fromkeys(('gripper', 'thumb'), 'actuators.mechanical_reduction joints.offset max_gain'),
     **dict.fromkeys(('four_bar_knee', 'five_bar', 'push_rod_ankle'), OF_LINKAGE),
 }
 NAMES = [*LIVE, 'all']
@@ -507,6 +507,18 @@ def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, run):
     compile_c(tmp_path / 'out', f'-c src/{source.stem.removesuffix("_map")}.c -o x.o')
     package = ElementTree.parse(tmp_path / 'out' / 'package.xml')
     assert re.search(r'\w*', name)[0] in package.find('description').text
+
+
+@pytest.mark.parametrize(
+    ('given', 'name'), [('ankle', 'ankle_map'), ('test', 'test_map'), ('left_leg', 'left_leg')]
+)
+def test_one_word_as_a_name_becomes_that_of_a_map(given, name, tmp_path, run):
+    """One word could be a header, a library or a target of CMake."""
+    (tmp_path / 'robot.urdf').write_text(of_snippet(HINGE), encoding='utf-8')
+    words = ('compile', tmp_path / 'robot.urdf', '--output', tmp_path / 'out', '--name', given)
+    assert run(*words).code == 0
+    assert (tmp_path / 'out' / 'include' / f'{name}.h').is_file()
+    assert f'<name>{name}</name>' in (tmp_path / 'out' / 'package.xml').read_text()
 
 
 OF_BOOM = '"boom_joint_link"/></joint>'

@@ -119,7 +119,12 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     # Nothing is changed for all joints without a question.
     refuse('expected JOINT=POSITION, or --all', 'zero', '--node', node)
     refuse("found 'good'", 'zero', 'good', '--node', node)
+    result = run('zero', '--node', node, answers='\n')
+    assert (result.code, result.out) == (130, '')
+    assert f'  {ROLL}: 0.25\n' in result.err
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.25\n'
+    assert run('zero', '--node', node, answers='y\n').code == 0
+    assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.0\n'
     result = run('param', 'set', ROLL, '-1.5e-05', RATIO, '50.0', '--node', node)
     assert result.code == 0
     assert result.out == f'{ROLL}: -1.5e-05\n{RATIO}: 50.0\n'

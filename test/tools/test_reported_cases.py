@@ -9,10 +9,13 @@ import json
 import math
 from pathlib import Path
 import re
+import shutil
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from zoo.elements import load, params, ratio, transmission, urdf
+from zoo.linkages import crank_slider, joint as draw_joint, POINT
 
 from transmission_bridge.bridge import list_command_names
 from transmission_bridge.bridge.states import list_followers
@@ -196,6 +199,14 @@ def test_a_range_of_an_equation_is_between_dead_centres(lower, upper, words):
         assert read(*map(float, used.groups())).findings == ()
 
 
+def test_an_open_linkage_names_the_smallest_gap_of_the_search():
+    """Two arms of 0.2 m end 8.6 m before a pin 9 m away; the last Newton step may be far off."""
+    away = draw_joint('away', 'block', 'far', (9.0, 0.0, 0.0), kind='fixed') + '<ros2_control'
+    text = crank_slider(POINT.replace('block', 'far')).replace('<ros2_control', away, 1)
+    (finding,) = (each for each in load(text).findings if each.severity == 'error')
+    assert float(re.search(r'(\S+) at best', finding.found)[1]) == pytest.approx(9.0 - 0.4)
+
+
 def test_a_reversed_range_of_a_plugin_is_refused():
     """Ends in the wrong order are a slip, not another name of the same range."""
     with pytest.raises(TransmissionError, match='lower below upper'):
@@ -205,12 +216,80 @@ def test_a_reversed_range_of_a_plugin_is_refused():
 # -- loops ---------------------------------------------------------------------------------------
 
 
-def test_notes_of_a_reader_are_beside_an_error(run):
+def test_notes_of_a_reader_are_beside_an_error(run, tmp_path):
     """A coupling that is not read is a likely cause of an empty result."""
-    folder = CASES / 'polynomial'
-    result = run('loops', folder / 'finger.urdf', '--from', folder / 'finger.xml')
+    folder, source = CASES / 'polynomial', tmp_path / 'finger.xml'
+    text = (folder / 'finger.xml').read_text()
+    source.write_text(text.replace('<joint joint1', '<joint name="bend" active="false" joint1'))
+    result = run('loops', folder / 'finger.urdf', '--from', source)
     assert result.code == 2
-    assert result.err.startswith("note: 'joint_1': joint 'jb' is a polynomial of 'ja'")
+    assert result.err.startswith("note: <joint> 'bend' is not read, or not active")
+
+
+#: What else drives the finger of the polynomial: the bent joint, or a tendon along both.
+POLYNOMIAL_MOTORS = {
+    'leader': ('', lambda q, r: q),
+    'follower': ('joint="jb"', lambda q, r: r),
+    'tendon': ('tendon="t"', lambda q, r: 0.02 * q + 0.01 * r),
+}
+
+
+@pytest.mark.parametrize('motor', POLYNOMIAL_MOTORS)
+def test_a_polynomial_becomes_a_table_with_its_error(run, tmp_path, motor):
+    """Positions are those of MuJoCo's polynomial to the stated error, with ref and a chain."""
+    folder, source, out = CASES / 'polynomial', tmp_path / 'finger.xml', tmp_path / 'new.urdf'
+    words, position_of_motor = POLYNOMIAL_MOTORS[motor]
+    text = (folder / 'finger.xml').read_text().replace('name="jb"', 'name="jb" ref="0.1"')
+    tendon = (
+        '<tendon><fixed name="t"><joint joint="ja" coef="0.02"/><joint joint="jb" coef="0.01"/>'
+    )
+    if words:
+        text = text.replace('joint="ja"/></actuator>', f'{words} gear="5"/></actuator>')
+    source.write_text(text.replace('<equality>', f'{tendon}</fixed></tendon><equality>'))
+    words = ('--from', source, '--output', out)
+    result = run('loops', folder / 'finger.urdf', *words)
+    assert (result.code, result.err) == (0, '')
+    (stated,) = re.findall('at most (\\S+) rad', result.out)
+    robot = load(out)
+    q = np.linspace(0.0, 1.5, 301)
+    r = 0.1 + 0.6 * q + 0.3 * q**2 - 0.05 * q**3
+    a = position_of_motor(q, r) * robot.transmissions['coupling'].actuator_reduction
+    found = robot.actuator_to_joint('position', a[:, np.newaxis])
+    expected = np.stack([q, r], axis=1)
+    assert robot.joint_names == ('ja', 'jb')
+    assert 0.2 * float(stated) < np.abs(found - expected).max() < 1.2 * float(stated) < 1e-4
+    assert run('check', out).code == 0
+
+
+@pytest.mark.parametrize(('file', 'old', 'new', 'words', 'mend'), [
+    ('finger.xml', '0 0.6 0.3', '0 0.6 -0.3', "limits of 'ja' within which 'jb' does not turn",
+     ('finger.urdf', 'upper="1.5"', 'upper="0.8"')),
+    ('finger.urdf', 'lower="0.0" upper="1.5"', '', "expected <limit lower upper> of 'ja'",
+     ('finger.urdf', '<limit  ', '<limit lower="0" upper="1" ')),
+    ('finger.urdf', '<axis xyz="0.0 0.0 1.0"/><limit lower="0.0" upper="2.0"',
+     '<mimic joint="ja" multiplier="0.9"/><limit lower="0.0" upper="2.0"',
+     'expected no <mimic> of jb in the URDF',
+     ('finger.urdf', '<mimic joint="ja" multiplier="0.9"/>', '')),
+    ('finger.xml', '</actuator>', '<position name="n" joint="jb"/></actuator>',
+     'found the independent joints ja and 2 motors',
+     ('finger.xml', '<position name="n" joint="jb"/>', '')),
+])  # fmt: skip
+def test_a_polynomial_that_is_no_table_is_refused_with_what_mends_it(
+    run, tmp_path, file, old, new, words, mend
+):
+    """The sentence names joint and place; what it expects is accepted."""
+    for each in ('finger.urdf', 'finger.xml'):
+        shutil.copy(CASES / 'polynomial' / each, tmp_path)
+    call = ('loops', tmp_path / 'finger.urdf', '--from', tmp_path / 'finger.xml')
+    results = []
+    for path, before, after in ((file, old, new), mend):
+        text = (tmp_path / path).read_text()
+        assert before in text
+        (tmp_path / path).write_text(text.replace(before, after))
+        results.append(run(*call))
+    wrong, mended = results
+    assert (wrong.code, words in wrong.err) == (2, True), wrong.err
+    assert mended.code == 0
 
 
 def test_a_joint_with_a_transmission_is_named_before_anything_is_written(run, tmp_path):

@@ -25,10 +25,9 @@ PAIR = {'actuator_reduction': (2.0, -3.0), 'joint_offset': (0.1, -0.2)}
 BENT = {'actuator_reduction': (2.0, -1.0, 5.0), 'joint_reduction': (1.0, -3.0, 0.5)}
 
 
-def table(actuator, joint, actuator_reduction=1.0, joint_reduction=1.0):
+def table(actuator, joint, reduction=1.0):
     """Return a table with an offset."""
-    ratios = {'actuator_reduction': actuator_reduction, 'joint_reduction': joint_reduction}
-    return TabulatedTransmission(actuator, joint, joint_offset=0.2, **ratios)
+    return TabulatedTransmission(actuator, joint, actuator_reduction=reduction, joint_offset=0.2)
 
 
 SUBJECTS = {
@@ -59,8 +58,12 @@ SUBJECTS = {
     'sine with inverse': m.SineWithInverse,
     'cam': m.Cam,
     'falling table': lambda: table([2.0, 1.0, 0.0], [0.0, 0.5, 3.0]),
-    'reversed table': lambda: table([0, 1, 2, 2.5], [4, 0.5, -3, -3.1], -10.0, 2.0),
-    'uneven table': lambda: table([0.0, 0.1, 5.0, 5.1], [0.0, 3.0, 3.1, 9.0], 3.0, -1.0),
+    'reversed table': lambda: table([0, 1, 2, 2.5], [4, 0.5, -3, -3.1], -10.0),
+    'uneven table': lambda: table([0.0, 0.1, 5.0, 5.1], [0.0, 3.0, 3.1, 9.0], 3.0),
+    'fingers by table': lambda: table(
+        [0, 1, 2, 3], [[0, 9, 1], [1, 8, 3], [3, 4, 4], [4, 3, 7]], -2
+    ),
+    'still fingers by table': lambda: table([0, 1, 2], [[0, 0], [1, -2], [4, -9]]),
 }
 
 

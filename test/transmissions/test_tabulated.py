@@ -8,8 +8,10 @@ from itertools import pairwise
 from hypothesis import example, given, strategies as st
 import numpy as np
 import pytest
+from zoo.elements import maps, params, transmission
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.coupled import CoupledTransmission
 from transmission_bridge.transmissions.mechanism_transmission import LARGEST_MAX_GAIN
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
@@ -86,21 +88,80 @@ def test_a_parabola_s_slopes_by_hand():
     assert np.allclose(Curve(x, x * x).slope(x), expected, rtol=1e-15, atol=1e-15)
 
 
-def test_ratios_and_offset_are_beside_the_table():
-    """A table may fall, and ratios may be negative."""
+def test_reduction_and_offset_are_beside_the_table():
+    """A table may fall, and the reduction may be negative."""
     t = TabulatedTransmission(
-        [0.0, 1.0, 2.5], [4.0, 0.5, -3.1], actuator_reduction=-10.0, joint_reduction=2.0,
-        joint_offset=0.2,
-    )  # fmt: skip
-    assert t.actuator_to_joint('position', [-10.0]) == pytest.approx([0.5 / 2.0 + 0.2], rel=1e-14)
+        [0.0, 1.0, 2.5], [4.0, 0.5, -3.1], actuator_reduction=-10.0, joint_offset=0.2
+    )
+    assert t.actuator_to_joint('position', [-10.0]) == pytest.approx([0.7], rel=1e-14)
+
+
+@given(tables(), st.lists(tables(), min_size=1, max_size=2))
+def test_each_of_several_joints_has_its_own_curve_and_determines_the_actuator(table, others):
+    """The curve is that of a table of this joint alone, and its inverse gives the actuator."""
+    x, first = table
+    columns = [first, *(np.interp(x, np.linspace(x[0], x[-1], len(y)), y) for _, y in others)]
+    hand = TabulatedTransmission(x, np.transpose(columns)).with_max_gain(LARGEST_MAX_GAIN)
+    a = np.linspace(x[0], x[-1], 23)[:, np.newaxis]
+    q = hand.actuator_to_joint('position', a)
+    assert np.abs(hand.joint_to_actuator('position', q) - a).max() <= 1e-7 * np.abs(x).max()
+    for k, column in enumerate(columns):
+        alone, finger = hand.select_joints([k]), TabulatedTransmission(x, column)
+        assert np.array_equal(finger.actuator_to_joint('position', a), q[:, k : k + 1])
+        found = alone.joint_to_actuator('position', q[:, k : k + 1])
+        assert np.array_equal(finger.joint_to_actuator('position', q[:, k : k + 1]), found)
+
+
+def test_contradicting_joints_are_solved_by_least_squares():
+    """With straight columns every map is that of the matrix, so are all inverses."""
+    slopes, points = np.array([[1.0], [-0.5], [3.0]]), np.array([-4.0, 0.0, 5.0])
+    table = TabulatedTransmission(points, points[:, np.newaxis] * slopes.T)
+    matrix, random = CoupledTransmission(slopes), np.random.default_rng(0)
+    at, values = np.zeros((50, 3)), random.uniform(-1.0, 1.0, size=(50, 3))
+    for interface in ('position', 'velocity', 'acceleration', 'effort'):
+        found = table.joint_to_actuator(interface, values, at=at, rate=values)
+        assert np.allclose(found, matrix.joint_to_actuator(interface, values), rtol=1e-12)
+    found = table.actuator_to_joint('effort', values[:, :1], at=at[:, :1])
+    assert np.allclose(found, matrix.actuator_to_joint('effort', values[:, :1]), rtol=1e-12)
+
+
+COLUMNS = params(actuator='0 1 2', joint1='0 1 4', joint2='0 -2 -3')
+POINTS = ''.join(
+    f'<point actuator="{a}" joint1="{q}" joint2="{r}"/>'
+    for a, q, r in ((0, 0, 0), (1, 1, -2), (2, 4, -3))
+)
+
+
+def test_a_hand_is_described_in_columns_or_point_by_point():
+    """Both give the same map of all joints; the numbers beside the table are live."""
+    for table in (COLUMNS, POINTS):
+        robot = maps('qr', transmission('hand', 'Tabulated', 'qr', 'a', table))
+        assert robot.actuator_to_joint('position', [1.0]).tolist() == [1.0, -2.0]
+        tuned = robot.with_parameters({'hand.actuators.a.mechanical_reduction': 2.0})
+        assert tuned.actuator_to_joint('position', [2.0]).tolist() == [1.0, -2.0]
+
+
+@pytest.mark.parametrize(('text', 'expected'), [
+    ('', '<param>s with the names actuator, joint1, joint2'),
+    (COLUMNS + POINTS, '<param>s with the names actuator, joint1, joint2'),
+    (POINTS.replace('joint2', 'joint3'), 'attributes actuator, joint1, joint2'),
+    (COLUMNS.replace('0 -2 -3', '0 -2'), 'a number of each member at each point'),
+    (COLUMNS.replace('0 -2 -3', '0 -2 x'), 'a decimal number'),
+    (COLUMNS.replace('0 -2 -3', '0 -2 -1'), 'each column to increase, or to decrease'),
+])  # fmt: skip
+def test_a_description_without_a_table_of_all_joints_is_refused(text, expected):
+    """The error names what is expected."""
+    robot = maps('qr', transmission('hand', 'Tabulated', 'qr', 'a', text))
+    (finding,) = [each for each in robot.findings if each.severity == 'error']
+    assert expected in finding.expected
 
 
 @pytest.mark.parametrize(('actuator', 'joint', 'message'), [
     ([0.0], [0.0], 'two points or more'),
     ([0.0, 1.0], [0.0, 1.0, 2.0], 'equal length'),
     ([0.0, 1.0, 1.0], [0.0, 1.0, 2.0], 'first column'),
-    ([0.0, 1.0, 2.0], [0.0, 1.0, 0.5], 'second column'),
-    ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], 'second column'),
+    ([0.0, 1.0, 2.0], [0.0, 1.0, 0.5], 'each column'),
+    ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], 'each column'),
     ([0.0, np.nan], [0.0, 1.0], 'finite'),
     ([0.0, 1.0], [0.0, np.inf], 'finite'),
     ([], [], 'two points or more'),

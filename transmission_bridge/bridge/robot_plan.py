@@ -12,7 +12,7 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.interfaces import FIELDS, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions import Binding, RobotTransmissions
+from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
 from transmission_bridge.types import Array, Index, Mask
 
 
@@ -24,6 +24,7 @@ class CoupledJoints:
     :param joints: Their indices.
     :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
     :param constants: ``J`` and joint offset if the ratio is constant, else ``None``.
+    :param alone: The map of each joint alone, if the ratio varies and each joint determines it.
     """
 
     binding: Binding
@@ -31,6 +32,12 @@ class CoupledJoints:
     names: tuple[str, ...]
     can_hold: bool
     constants: tuple[Array, Array] | None
+    alone: tuple[Transmission, ...]
+
+    @property
+    def can_lead(self) -> bool:
+        """Whether commands to some of the joints determine all others."""
+        return not self.can_hold and (self.constants is not None or bool(self.alone))
 
     @property
     def transmission(self) -> str:
@@ -143,7 +150,9 @@ def group_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]
         names = tuple(member.name for member in binding.spec.joints)
         can_hold = len(binding.actuators) >= len(joints)
         if len(joints) > 1:
-            groups.append(
-                CoupledJoints(binding, joints, names, can_hold, constants if is_constant else None)
-            )
+            # Built here, because the first command must not wait for it.
+            maps = (binding.transmission.select_joints([k]) for k in range(len(joints)))
+            alone = tuple(each for each in maps if each is not None)
+            own = constants if is_constant else None
+            groups.append(CoupledJoints(binding, joints, names, can_hold, own, alone))
     return tuple(groups)

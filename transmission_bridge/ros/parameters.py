@@ -214,7 +214,7 @@ def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If a given value has the wrong type or is out of range.
+    :raises ParameterError: If a given value cannot be used.
     """
     for option in fields(BridgeOptions):
         choices, span = list_choices(option), find_option_range(option)
@@ -235,6 +235,8 @@ def declare_options(node: Node) -> None:
         else:
             span = None
         declare_parameter(node, option.name, option.default, descriptor, choices, span)
+    # No later value could mend them, because they are read-only.
+    read_bridge_options(node)
 
 
 def read_bridge_options(node: Node) -> BridgeOptions:

@@ -269,6 +269,12 @@ _ROUNDING = 1e-9
 #: A limit is reached if a position this close to it is reached, as a share of the range.
 _INSET = 1e-6
 
+#: An end that is missed by this share of the larger limit is reached; numbers have four digits.
+_ADVISED = 1e-3
+
+#: Halvings between a position that is reached and a limit that is not.
+_HALVINGS = 20
+
 
 def limit_findings(
     robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
@@ -372,16 +378,42 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
     (lower, upper), ends = box, box.T
     if transmission.is_constant or not np.isfinite(box).all() or (lower >= upper).any():
         return 1.0, ends
-    inset = _INSET * (upper - lower)
-    q = sample_box(lower + inset, upper - inset)
-    found = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
-    share, domain = len(found) / len(q), getattr(transmission, 'domain', None)
-    if share < 1.0 and domain is not None and domain.space == 'actuator':
-        # The inverse may end before the mechanism does, on another branch.
-        a = sample_box(np.array(domain.lower), np.array(domain.upper))
-        moved = transmission.actuator_to_joint('position', a)[:, : len(lower)]
-        found = np.concatenate([found, moved[((moved >= lower) & (moved <= upper)).all(axis=-1)]])
-    if len(found) and np.ptp(found, axis=0).all():
-        reached = np.stack([found.min(axis=0) - inset, found.max(axis=0) + inset], axis=-1)
-        ends = np.where(np.abs(reached - ends) < inset[:, np.newaxis], ends, reached)
-    return share, ends
+    if transmission.n_actuators < len(lower):  # most positions in the box contradict each other
+        a = allowed_positions(transmission, lower, upper)
+        share, found = 1.0, transmission.actuator_to_joint('position', a)[:, : len(lower)]
+        reached = np.stack([found.min(axis=0), found.max(axis=0)], axis=-1) if len(a) else ends
+    else:
+        inset = _INSET * (upper - lower)
+        q = sample_box(lower + inset, upper - inset)
+        found = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
+        share, domain = len(found) / len(q), getattr(transmission, 'domain', None)
+        if share < 1.0 and domain is not None and domain.space == 'actuator':
+            # The inverse may end before the mechanism does, on another branch.
+            a = sample_box(np.array(domain.lower), np.array(domain.upper))
+            moved = transmission.actuator_to_joint('position', a)[:, : len(lower)]
+            inside = ((moved >= lower) & (moved <= upper)).all(axis=-1)
+            found = np.concatenate([found, moved[inside]])
+        reached = ends
+        if len(found) and np.ptp(found, axis=0).all():
+            reached = np.array(
+                [
+                    [_follow_to_end(transmission, found, k, end) for end in ends[k]]
+                    for k in range(len(lower))
+                ]
+            )
+    # An end as close as this has been advised, and its digits were rounded.
+    is_reached = np.abs(reached - ends) < _ADVISED * np.abs(ends).max(axis=1, keepdims=True)
+    return share, np.where(is_reached, ends, reached)
+
+
+def _follow_to_end(transmission: Transmission, found: Array, place: int, end: float) -> float:
+    """Return how far a joint moves towards a limit from the samples that are nearest to it."""
+    apart = np.abs(found[:, place] - end)
+    q = found[apart <= apart.min() * (1.0 + _ROUNDING)]
+    inside, outside = q[:, place].copy(), np.full(len(q), end)
+    for _ in range(_HALVINGS):
+        q[:, place] = 0.5 * (inside + outside)
+        is_reached = np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)
+        inside = np.where(is_reached, q[:, place], inside)
+        outside = np.where(is_reached, outside, q[:, place])
+    return float(inside[np.argmin(np.abs(inside - end))])

@@ -43,9 +43,9 @@ def _require_monotone(x: Array, y: Array) -> None:
     elif not (np.isfinite(x).all() and np.isfinite(y).all()):
         expected = 'finite numbers'
     elif not (np.diff(x) > 0.0).all():
-        expected = 'the first column to increase from point to point'
+        expected = 'the first column to increase, or to decrease, from point to point'
     elif not ((np.diff(y) > 0.0).all() or (np.diff(y) < 0.0).all()):
-        expected = 'the second column to increase, or to decrease, from point to point'
+        expected = 'each column to increase, or to decrease, from point to point'
     if expected:
         raise TransmissionError(
             'the table is invalid',

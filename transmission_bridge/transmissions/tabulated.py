@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A measured curve from actuator to joint: cams, worn linkages, any mechanism without equation."""
+"""Measured curves from an actuator to joints: cams, fingers, any mechanism without equation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, EquationSteps
 from transmission_bridge.transmissions.equations import Equations
-from transmission_bridge.transmissions.expressions import known_if
+from transmission_bridge.transmissions.expressions import all_of, known_if
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.monotone_cubic import interpolate_monotone
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -27,35 +27,39 @@ Expression: TypeAlias = Any
 
 class TabulatedTransmission(MechanismTransmission):
     """
-    One actuator moves one joint by a measured, monotone curve.
+    One actuator moves one or several joints, each by a measured, monotone curve.
 
-    With ``T`` the monotone cubic through the table (:func:`interpolate_monotone`, its derivative
-    is continuous), ``ar`` the actuator reduction, ``jr`` the joint reduction and ``off`` the joint
-    offset::
+    With ``T_i`` the monotone cubic through the points of joint ``i``
+    (:func:`interpolate_monotone`, its derivative is continuous), ``ar`` the actuator reduction and
+    ``off_i`` the joint offsets::
 
-        j = T(a / ar) / jr + off             a = ar T^-1(jr (j - off))
-        dj/da = T'(a / ar) / (ar jr)         d/dt dj/da = T''(a / ar) a' / (ar^2 jr)
+        j_i = T_i(a / ar) + off_i            a = ar T_i^-1(j_i - off_i)
+        dj_i/da = T_i'(a / ar) / ar          d/dt dj_i/da = T_i''(a / ar) a' / ar^2
 
-    Every interface follows from these, see :class:`MechanismTransmission`. The inverse is
-    solved within the piece of the table that contains the value. The domain is the range of the
-    table; there is no extrapolation. Accelerations jump at the points of the table, as does the
-    second derivative.
+    Every interface follows from these, see :class:`MechanismTransmission`: the effort of the
+    actuator is ``sum_i dj_i/da tau_i``. Any joint determines the actuator and all other joints.
+    Several joints that contradict each other determine the mean of their actuator positions,
+    weighted with ``T_i'^2``: to first order in the contradiction the least-squares solution.
 
-    The description has either two columns or a row per point::
+    Each inverse is solved within the piece of the table that contains the value. The domain is the
+    range of the table; there is no extrapolation. Accelerations jump at the points of the table,
+    as does the second derivative.
+
+    The description has either a column per member or a row per point::
 
         <param name="actuator">0 0.2 0.4</param>     <point actuator="0" joint="0"/>
         <param name="joint">0 0.1 0.3</param>        <point actuator="0.2" joint="0.1"/> ...
 
-    The points are measured together and are not tunable one by one; reductions and offset are
-    tunable.
+    The columns of several joints are ``joint1``, ``joint2`` and so on, by role. The points are
+    measured together and are not tunable one by one; reduction and offsets are tunable.
 
     :param actuator: Measured actuator positions before the reduction [rad or m], strictly
         increasing or decreasing.
-    :param joint: Measured joint positions [rad or m], strictly increasing or decreasing.
+    :param joint: Joint positions measured there [rad or m], shape ``(points,)`` or
+        ``(points, n_joints)``, each column strictly increasing or decreasing.
     :param actuator_reduction: ``ar``.
-    :param joint_reduction: ``jr``.
-    :param joint_offset: ``off`` [rad or m].
-    :raises TransmissionError: If the table is not strictly monotone, a reduction is zero or a
+    :param joint_offset: ``off`` [rad or m], a number or one per joint.
+    :raises TransmissionError: If the table is not strictly monotone, the reduction is zero or a
         number is not finite.
     """
 
@@ -67,38 +71,50 @@ class TabulatedTransmission(MechanismTransmission):
         joint: npt.ArrayLike,
         *,
         actuator_reduction: float = 1.0,
-        joint_reduction: float = 1.0,
-        joint_offset: float = 0.0,
+        joint_offset: float | Sequence[float] = 0.0,
     ) -> None:
-        self._set_gears((actuator_reduction,), (joint_reduction,), (joint_offset,))
-        x, y = np.array(actuator, dtype=np.float64), np.array(joint, dtype=np.float64)
+        x, columns = np.array(actuator, dtype=np.float64), np.array(joint, dtype=np.float64)
+        columns = columns[:, np.newaxis] if columns.ndim == 1 else columns
+        n = columns.shape[-1]
+        self.members = 1, n
+        offsets = joint_offset if isinstance(joint_offset, Sequence) else (joint_offset,) * n
+        self._set_gears((actuator_reduction,), None, offsets)
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
-            x, y = x[::-1], y[::-1]
-        pieces, sense = interpolate_monotone(x, y), math.copysign(1.0, y[-1] - y[0])
-        more = np.diff(x), np.full(len(pieces), sense)
-        numbers = (
-            *x.tolist(),
-            *(sense * y).tolist(),
-            *np.column_stack([pieces, *more]).ravel().tolist(),
-        )
+            x, columns = x[::-1], columns[::-1]
+        numbers = x.tolist()
+        for y in columns.T:
+            pieces, sense = interpolate_monotone(x, y), math.copysign(1.0, y[-1] - y[0])
+            more = np.diff(x), np.full(len(pieces), sense)
+            numbers += [*(sense * y).tolist(), *np.column_stack([pieces, *more]).ravel().tolist()]
+        self._columns = x, columns
         ends = x[[0, -1], np.newaxis]
         bare = Domain.between('actuator', ends)
         self.domain = Domain.between('actuator', self.actuator_reduction[0] * ends)
-        steps = _build_table_steps(len(x))
+        steps = _build_table_steps(len(x), n)
         self._mechanism = EquationMechanism.build(steps, numbers, bare, None)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
-        """Build from one actuator, one joint and the table in one of its two spellings."""
-        reader.require_members(joints=1, actuators=1)
-        actuator, joint = _read_table(reader)
+        """Build from one actuator, its joints and the table in one of its two spellings."""
+        reader.require_members(joints=len(reader.spec.joints), actuators=1)
+        actuator, *joints = _read_table(reader)
         return cls(
             actuator,
-            joint,
+            list(zip(*joints, strict=True)),
             actuator_reduction=reader.actuator_reductions()[0],
-            joint_reduction=reader.joint_reductions()[0],
-            joint_offset=reader.joint_offsets()[0],
+            joint_offset=reader.joint_offsets(),
         )
+
+    def select_joints(self, joints: list[int]) -> MechanismTransmission:
+        """Return the table of some joints: any of them determine the actuator."""
+        actuator, columns = self._columns
+        table = TabulatedTransmission(
+            actuator,
+            columns[:, joints],
+            actuator_reduction=self.actuator_reduction[0],
+            joint_offset=[self.joint_offset[k] for k in joints],
+        )
+        return table.with_max_gain(self.max_gain)
 
 
 #: Relative differences that are rounding.
@@ -107,14 +123,72 @@ ROUNDING = 4e-16
 #: Steps of the inverse in a piece: each at least halves the interval.
 _STEPS = 40
 
+#: Weight of a joint that stands still; if all do, they have equal weights.
+SMALLEST_WEIGHT = 1e-300
+
 
 @cache
-def _build_table_steps(count: int) -> EquationSteps:
+def _build_table_steps(count: int, n: int) -> EquationSteps:
     """
-    Return the functions of tables with ``count`` points.
+    Return the functions of tables with ``count`` points of ``n`` joints.
 
-    Both directions are formulas: the piece is looked up, and the inverse is found in it by
-    Newton's steps, or by halving where these leave the interval.
+    Both directions are formulas. The numbers are the positions of the actuator, then for each
+    joint its positions times their sense, and its pieces.
+    """
+    curve, search = _build_piece_functions()
+    block = count + 7 * (count - 1)
+
+    def make_symbols(unknown: int) -> tuple[Any, Any, list[Any]]:
+        """Return the numbers with factors of the rows, those of the actuator, of each joint."""
+        p: Any = ca.MX.sym('p', count + n * block + unknown)
+        return p, p[:count], [p[count + k * block : count + (k + 1) * block] for k in range(n)]
+
+    def pick(joint: Any, begins: Any, at: Any) -> Any:
+        """Return the piece of a joint at a position, where it begins in a column of points."""
+        return joint[count + 7 * ca.low(begins, at) + ca.DM(np.arange(7.0))]
+
+    def evaluate(a: Any, x: Any, joints: list[Any]) -> list[Any]:
+        """Return positions of the joints, their derivatives, and their second derivatives."""
+        found = [curve(a, pick(joint, x, a)) for joint in joints]
+        return [ca.vertcat(*each) for each in zip(*found, strict=True)]
+
+    z, rates = ca.MX.sym('z', 1 + n), ca.MX.sym('rates', 1 + n)
+    a, q = ca.MX.sym('a', 1), ca.MX.sym('q', n)
+    # Written out, so that formula and rows look up the pieces once.
+    options = {'always_inline': True}
+    p, *own = make_symbols(n)
+    level, ratio, change = evaluate(z[0], *own)
+    forward = ca.Function('formula', [a, p], evaluate(a, *own)[:1], options)
+    slopes = ca.horzcat(-ratio, ca.MX.eye(n))
+    rows = ca.Function('rows', [z, p], [z[1:] - level, slopes], options)
+    bend = ca.Function('bend', [z, rates, p], [-change * rates[0] ** 2])
+    p, x, joints = make_symbols(1)
+    level, ratio, change = evaluate(z[0], x, joints)
+    # The row of least squares. Where joints stand still, rounding may reverse their ratios.
+    size, senses = ca.norm_2(ratio), ca.vertcat(*(joint[count + 6] for joint in joints))
+    weight = senses * ca.if_else(size > 0.0, ca.fabs(ratio) / size, 1.0)
+    slopes = ca.horzcat(-ca.dot(weight, ratio), weight.T)
+    row = ca.Function('rows', [z, p], [ca.dot(weight, z[1:] - level), slopes], options)
+    bend_of_row = ca.Function('bend', [z, rates, p], [-ca.dot(weight, change) * rates[0] ** 2])
+    solved, weights, is_inside = [], [], []
+    for k, joint in enumerate(joints):
+        value, slack = senses[k] * q[k], SLACK * (joint[count - 1] - joint[0])
+        is_inside += [value >= joint[0] - slack, value <= joint[count - 1] + slack]
+        piece = pick(joint, joint[:count], value)
+        solved.append(search(q[k], piece))
+        weights.append(curve(solved[k], piece)[1] ** 2 + SMALLEST_WEIGHT)
+    mean = ca.dot(ca.vertcat(*weights) / sum(weights), ca.vertcat(*solved))
+    back = ca.Function('formula', [q, p], [known_if(all_of(is_inside), mean)], options)
+    bends = (lambda: bend), (lambda: bend_of_row)
+    return EquationSteps(Equations((1, n), (forward, back), (rows, row), bends), False)
+
+
+@cache
+def _build_piece_functions() -> tuple[Any, Any]:
+    """
+    Return two functions of a piece: position with derivatives, and the inverse.
+
+    The inverse is found by Newton's steps, or by halving where these leave the interval.
     """
     a, q, piece = (ca.SX.sym(name, n) for name, n in (('a', 1), ('q', 1), ('piece', 7)))
     x, y, linear, square, cube, width, sense = ca.vertsplit(piece)
@@ -138,61 +212,45 @@ def _build_table_steps(count: int) -> EquationSteps:
     near = ROUNDING * (ca.fabs(y) + ca.fabs(evaluate(width)[0]) + ca.fabs(q))
     for end in (ca.SX(0.0), width):
         along = ca.if_else(ca.fabs(evaluate(end)[0] + y - q) <= near, end, along)
-    search = ca.Function('search', [q, piece], [x + along], {'cse': True})
-
-    p: Any = ca.MX.sym('p', 2 * count + 7 * (count - 1) + 1)
-    z: Any
-    rates: Any
-    one: Any
-    z, rates, one = (ca.MX.sym(name, n) for name, n in (('z', 2), ('rate', 2), ('given', 1)))
-
-    def pick(column: int, at: Any) -> Any:
-        """Return the piece of a position, by the first or the second column of the points."""
-        begins = p[column * count : (column + 1) * count]
-        return p[2 * count + 7 * ca.low(begins, at) + ca.DM(np.arange(7.0))]
-
-    ratio: Any
-    senses = p[2 * count + 6]
-    level, ratio, change = curve(z[0], pick(0, z[0]))
-    # Written out, so that formula and rows look up the piece once.
-    options = {'always_inline': True}
-    rows = ca.Function('rows', [z, p], [z[1] - level, ca.horzcat(-ratio, 1.0)], options)
-    forward = ca.Function('formula', [one, p], list(curve(one, pick(0, one))[:1]), options)
-    slack = SLACK * (p[2 * count - 1] - p[count])
-    is_inside = ca.logic_and(
-        senses * one >= p[count] - slack, senses * one <= p[2 * count - 1] + slack
-    )
-    found = known_if(is_inside, search(one, pick(1, senses * one)))
-    back = ca.Function('formula', [one, p], [found], options)
-    bend = ca.Function('bend', [z, rates, p], [-change * rates[0] * rates[0]])
-    equations = Equations((1, 1), (forward, back), (rows, rows), (lambda: bend,) * 2)
-    return EquationSteps(equations, starts_at_joint=False)
+    return curve, ca.Function('search', [q, piece], [x + along], {'cse': True})
 
 
-def _read_table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
+def _read_table(reader: SpecReader) -> list[tuple[float, ...]]:
+    """Return the columns of the actuator and of each joint."""
+    n = len(reader.spec.joints)
+    names = ['actuator', *([f'joint{k}' for k in range(1, n + 1)] if n > 1 else ['joint'])]
     points = reader.elements('point')
-    columns = [reader.text(name, default='') for name in ('actuator', 'joint')]
+    columns = [reader.text(name, default='') for name in names]
     if bool(points) == any(columns):
+        attributes = ' '.join(f'{name}=""' for name in names)
         raise reader.error(
             'the table is missing or ambiguous',
             parameter='actuator',
-            expected='<param name="actuator"> and <param name="joint">, or <point actuator="" '
-            'joint=""/> elements',
+            expected=f'<param>s with the names {", ".join(names)}, or <point {attributes}/> '
+            'elements',
             found='both' if points else 'neither',
         )
     rows = [dict(point.attributes) for point in points]
     for point, row in zip(points, rows, strict=True):
-        if row.keys() != {'actuator', 'joint'}:
+        if row.keys() != {*names}:
             raise reader.error(
                 f'the point in line {point.line} is invalid',
                 parameter='point',
-                expected='attributes actuator and joint',
+                expected=f'attributes {", ".join(names)}',
                 found=', '.join(row) or 'none',
             )
     if points:
-        columns = [' '.join(row[name] for row in rows) for name in ('actuator', 'joint')]
-    first, second = (
+        columns = [' '.join(row[name] for row in rows) for name in names]
+    table = [
         reader.parse_numbers('point' if points else name, column)
-        for name, column in zip(('actuator', 'joint'), columns, strict=True)
-    )
-    return first, second
+        for name, column in zip(names, columns, strict=True)
+    ]
+    if len({*map(len, table)}) > 1:
+        lengths = zip(names, map(len, table), strict=True)
+        raise reader.error(
+            'the columns of the table are not equally long',
+            parameter='point' if points else 'actuator',
+            expected='a number of each member at each point',
+            found=', '.join(f'{length} of {name}' for name, length in lengths),
+        )
+    return table

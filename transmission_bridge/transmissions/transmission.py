@@ -203,6 +203,16 @@ class Transmission(metaclass=_ImmutableMeta):
         """Return doubts about the description in sentences; each becomes a warning."""
         return ()
 
+    def select_joints(self, joints: list[int]) -> Transmission | None:
+        """
+        Return the map of some joints alone, ``None`` if they do not determine the actuators.
+
+        A varying ratio with fewer actuators than joints needs it for commands to these joints.
+
+        :param joints: Their indices.
+        """
+        return None
+
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """
         Return ``J = df/da``, NaN if it does not exist.

@@ -160,8 +160,6 @@ def test_linear_couplings_and_tendons_are_rows_of_a_coupled_transmission(
     assert 50.0 * (0.02 * q[0] + 0.01 * q[1]) == pytest.approx(0.6)
     assert q[1] == pytest.approx(0.1 + 0.5 * (q[0] - np.radians(10)))
     assert run('check', out).code == 0
-    bent = from_source(text.format(coupled.replace('0.5 0 0 0', '0.5 2 0 0')), robot=robot)
-    assert 'polynomial' in bent.out
 
 
 def test_poses_of_bodies_and_sites_equal_those_of_mujoco(tmp_path):

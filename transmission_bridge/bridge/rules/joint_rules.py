@@ -33,7 +33,6 @@ from transmission_bridge.errors import shortened
 from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     FIELDS,
-    JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions import Binding
 from transmission_bridge.types import Array, Mask
@@ -92,7 +91,7 @@ class Partners(Rule):
     It holds its last command of their mode, without one its measured position; its velocities and
     accelerations in trajectories are zero. At an end it keeps its active command. If there are too
     few actuators for it to hold, it ends also, and it follows a command if the ratio is constant
-    (:class:`Followers`).
+    or each joint has a curve of its own (:class:`Followers`).
     """
 
     @classmethod
@@ -114,7 +113,7 @@ class Partners(Rule):
                 yield Rejected('mixed_coupled', f'{names} {why}', everyone)
             elif group.can_hold and not rejects:
                 yield cls(plan, pattern, group, about)
-            elif group.can_hold or group.constants is None or not pattern.is_command:
+            elif not group.can_lead or not pattern.is_command:
                 why = ', and it has too few actuators to hold them'
                 why = ' (partial_commands is reject)' if rejects else why
                 yield Rejected('partial', f'no {pattern.kind} {about}{why}', everyone)
@@ -199,9 +198,9 @@ class Followers(Rule):
 
     A command is replaced by the motion ``q = f(a)``, ``q̇ = J ȧ`` of the actuators; ``a`` and
     ``ȧ`` are the least-squares solution for the commanded joints. With ``limits: clamp`` one
-    actuator with a constant ratio moves to the nearest position at which all joints are within
-    their limits. Other positions beyond a limit are rejected. Velocities are scaled by one factor.
-    An effort is not changed; a joint without a command has effort zero.
+    actuator with a constant ratio or a table moves to the nearest position at which all joints are
+    within their limits. Other positions beyond a limit are rejected. Velocities are scaled by one
+    factor. An effort is not changed; a joint without a command has effort zero.
     """
 
     @classmethod
@@ -219,14 +218,23 @@ class Followers(Rule):
         self._may_reject = not pattern.is_end
         self._clamps = plan.options.limits == 'clamp'
         self._bounds: Array = plan.joint_bounds[:, :EFFORT, group.joints].swapaxes(0, 1)
-        self._span = -np.inf, np.inf
+        ends: Array = np.array([[-np.inf], [np.inf]])
         if group.constants is not None:  # products are faster than the maps
             jacobian, offset = group.constants
             self._inverse = np.linalg.pinv(jacobian[self._given])
             if jacobian.shape[1] == 1:
                 with np.errstate(divide='ignore', invalid='ignore'):  # a joint may stand still
                     ends = (self._bounds[POSITION] - offset) / jacobian[:, 0]
-                self._span = np.fmax.reduce(np.fmin(*ends)), np.fmin.reduce(np.fmax(*ends))
+        elif group.alone:
+            columns = zip(group.alone, self._bounds[POSITION].T[..., np.newaxis], strict=True)
+            ends = np.hstack([x.joint_to_actuator('position', limits) for x, limits in columns])
+        # A limit that no position of the actuator reaches is unknown.
+        self._span = (
+            np.fmax.reduce(np.fmin(*ends), initial=-np.inf),
+            np.fmin.reduce(np.fmax(*ends), initial=np.inf),
+        )
+        whole = group.binding.transmission
+        self._leaders = whole.select_joints(self._given.tolist()) or whole
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Replace positions and velocities by those of the actuators, within limits."""
@@ -269,7 +277,8 @@ class Followers(Rule):
 
     def _to_actuators(self, row: int, values: Array, at: Array) -> Array:
         if self._group.constants is None:
-            return self._group.binding.map(JOINT_TO_ACTUATOR, FIELDS[row], values, at=at)
+            given = values[..., self._given], at[..., self._given]
+            return self._leaders.joint_to_actuator(FIELDS[row], given[0], at=given[1])
         values = values - self._group.constants[1] * (row == POSITION)
         return values[..., self._given] @ self._inverse.T
 

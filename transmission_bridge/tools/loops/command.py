@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     optional('casadi', 'mechanisms')
     # They need CasADi.
-    from transmission_bridge.tools.loops import proposal, writing
+    from transmission_bridge.tools.loops import couplings as rows, proposal, writing
 
     if options.output:
         check_output(options.output, force=options.force)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             load_description(framed), loops, found.driven, chosen, options.command
         )
         moved = {name: each for each in mechanisms for name in each.motions.names}
-        couplings = proposal.propose_couplings(found, chosen, moved)
+        couplings = rows.propose_couplings(robot, found, chosen, moved)
         _check_free(robot, mechanisms, couplings)
     except (TransmissionError, UsageError):
         for note in found.notes:  # what was not read is a likely cause
@@ -172,6 +172,8 @@ def _document_coupling(coupling: Any) -> dict[str, Any]:
         'motors': [motor.name for motor in coupling.motors],
         'matrix': coupling.matrix.tolist(),
         'offset': coupling.offset.tolist(),
+        'points': coupling.table.tolist(),
+        'error': coupling.error,
         'choice': coupling.choice and coupling.choice._asdict(),
     }
 
@@ -193,6 +195,11 @@ def _describe(document: Any) -> Iterator[str]:
         yield f'{each["name"]}: joints {", ".join(each["joints"])}; motors {each["motors"]}'
         rows = zip(each['joints'], each['matrix'], each['offset'], strict=False)
         yield from (f'  {joint} = {row} motors + {offset:g}' for joint, row, offset in rows)
+        if each['points']:
+            yield (
+                f'  polynomials as a table of {len(each["points"])} points, at most '
+                f'{each["error"]:.2g} rad or m beside them'
+            )
         yield from _describe_choice(each['choice'])
     yield from (f'note: {each}' for each in document['notes'])
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import closest
@@ -76,6 +77,20 @@ class LoopMotor:
     reduction: float = 1.0
 
 
+class Choice(NamedTuple):
+    """
+    A choice that the user has to make.
+
+    :param option: ``--drive`` or ``--command``.
+    :param number: Number of joints to choose.
+    :param among: The joints.
+    """
+
+    option: str
+    number: int
+    among: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class CouplingRow:
     """
@@ -85,12 +100,14 @@ class CouplingRow:
     :param weights: By joint.
     :param constant: The sum without a motor [rad or m].
     :param motor: The motor, ``None`` without one.
+    :param curve: The first joint as a polynomial of the second one, ``None`` if it is linear.
     """
 
     name: str
     weights: Mapping[str, float]
     constant: float = 0.0
     motor: LoopMotor | None = None
+    curve: Polynomial | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +140,12 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
     rows, driven, notes = [], dict(found.driven), list(found.notes)
     for row in found.rows:
         weights, constant = dict(row.weights), row.constant
+        if row.curve is not None and (both := [name for name in weights if name in mimics]):
+            names = ' and '.join(both)
+            raise UsageError(
+                f"'{row.name}': expected no <mimic> of {names} in the URDF, because it is a "
+                'polynomial here'
+            )
         for _ in mimics:  # chains
             for name in [each for each in weights if each in mimics]:
                 weight, mimic = weights.pop(name), mimics[name]

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.document import Element
@@ -84,7 +85,7 @@ class _Reader:
             found = readers[each.tag](name, each, values)
             if isinstance(found, FoundLoop):
                 loops.append(found)
-            elif found is not None:
+            else:
                 rows.append(found)
         motors, driven = self._read_motors()
         rows += self._read_tendons(motors)
@@ -163,25 +164,18 @@ class _Reader:
     def _find_joint(self, values: Attributes, key: str, at: Element) -> str:
         return require_name(values.get(key), self._joints, JOINT, f'{self._place(at)}: {key}')
 
-    def _read_coupling(self, name: str, at: Element, values: Attributes) -> CouplingRow | None:
+    def _read_coupling(self, name: str, at: Element, values: Attributes) -> CouplingRow:
         """``q1 - ref1 = c0 + c1 (q2 - ref2) + c2 (q2 - ref2)^2 + ...``."""
         one = self._find_joint(values, 'joint1', at)
         given = self._numbers(values, 'polycoef', '0', at)
-        constant, slope, *rest = [*given, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(given) :]]
-        constant += self._at.get(one, 0.0)
+        stated = Polynomial([*given, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(given) :]])
         if 'joint2' not in values:
-            return CouplingRow(name, {one: 1.0}, constant)
+            return CouplingRow(name, {one: 1.0}, self._at.get(one, 0.0) + stated(0.0))
         other = self._find_joint(values, 'joint2', at)
-        if any(rest):
-            self._notes.append(
-                f"'{name}': joint '{one}' is a polynomial of '{other}' with coefficients "
-                f'{values["polycoef"]}, which no linear row states: describe the loop behind it, '
-                'or tabulate it (TabulatedTransmission)'
-            )
-            return None
-        return CouplingRow(
-            name, {one: 1.0, other: -slope}, constant - slope * self._at.get(other, 0.0)
-        )
+        curve = self._at.get(one, 0.0) + stated(Polynomial([-self._at.get(other, 0.0), 1.0]))
+        constant, slope, *rest = curve.coef.tolist()
+        weights = {one: 1.0, other: -slope}
+        return CouplingRow(name, weights, constant, curve=curve if any(rest) else None)
 
     def _read_motors(self) -> tuple[dict[str, LoopMotor], dict[str, LoopMotor]]:
         """Return the motors of tendons and of joints, by their names."""

@@ -12,16 +12,15 @@ is a combination of their rows in every such null space.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import CouplingRow, Found, LoopMotor, pose_between
+from transmission_bridge.tools.loops.found import Choice, LoopMotor, pose_between
 from transmission_bridge.transmissions.linkage import (
     group_joints,
     JointTree,
@@ -38,20 +37,6 @@ TOLERANCES = 1e-9, 1e-3
 
 #: Singular values and remainders below this share are zero.
 ZERO = 1e-6
-
-
-class Choice(NamedTuple):
-    """
-    A choice that the user has to make.
-
-    :param option: ``--drive`` or ``--command``.
-    :param number: Number of joints to choose.
-    :param among: The joints.
-    """
-
-    option: str
-    number: int
-    among: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -146,27 +131,6 @@ class ProposedMechanism:
     def mobility(self) -> int:
         """Number of independent motions, including idle ones, as of a rod about its axis."""
         return len(self.motions.names) - self.rank
-
-
-@dataclass(frozen=True, eq=False)
-class Coupling:
-    """
-    Joints that weighted sums connect: ``q = matrix a + offset``.
-
-    :param name: Name for its transmission.
-    :param joints: Its joints.
-    :param motors: Its motors.
-    :param matrix: Shape ``(joints, motors)``, empty as long as a choice is left.
-    :param offset: Positions of the joints with the motors at zero [rad or m].
-    :param choice: What is missing, ``None`` if nothing is.
-    """
-
-    name: str
-    joints: tuple[str, ...]
-    motors: tuple[LoopMotor, ...]
-    matrix: Array
-    offset: Array
-    choice: Choice | None
 
 
 def propose_linkages(
@@ -316,64 +280,3 @@ def _list_above(robot: RobotDescription, name: str, own: Sequence[str]) -> list[
         found.append(joint.name)
         joint = carriers.get(joint.parent)
     return [each for each in found if each in own]
-
-
-# -- weighted sums -------------------------------------------------------------------------------
-
-
-def propose_couplings(
-    found: Found, chosen: Mapping[str, LoopMotor], taken: Mapping[str, Any]
-) -> list[Coupling]:
-    """
-    Return the joints that rows connect, each group with its map.
-
-    :param chosen: Motors that the user has chosen, by joint.
-    :param taken: Joints of loops, which a row cannot have.
-    :raises UsageError: If a row has a joint of a loop, or the rows of a group are dependent.
-    """
-    groups: list[list[CouplingRow]] = []
-    for row in found.rows:
-        for name in row.weights:
-            if name in taken:
-                raise UsageError(
-                    f"'{row.name}': joint '{name}' is in a loop as well; expected <mimic> in the "
-                    'URDF, which a loop follows'
-                )
-        joined = [each for each in groups if any(r.weights.keys() & row.weights for r in each)]
-        groups = [each for each in groups if each not in joined]
-        groups.append([*(r for each in joined for r in each), row])
-    couplings = [_solve_rows(rows, found.driven, chosen) for rows in groups]
-    return [
-        replace(each, name=f'coupling_{number}' if number > 1 else 'coupling')
-        for number, each in enumerate(couplings, 1)
-    ]
-
-
-def _solve_rows(
-    rows: Sequence[CouplingRow], driven: Mapping[str, LoopMotor], chosen: Mapping[str, LoopMotor]
-) -> Coupling:
-    joints = tuple(dict.fromkeys(name for row in rows for name in row.weights))
-    own = {name: motor for name, motor in chosen.items() if name in joints} or {
-        name: motor for name, motor in driven.items() if name in joints
-    }
-    missing = len(joints) - len(rows) - len(own)
-    leaders = [name for name in joints if all(next(iter(r.weights)) != name for r in rows)]
-    is_free = not own and all(row.motor is None for row in rows)
-    if is_free and missing == len(leaders) > 0:
-        own, missing = {name: LoopMotor(f'{name}_motor') for name in leaders}, 0
-    whole = [*rows, *(CouplingRow(name, {name: 1.0}, 0.0, motor) for name, motor in own.items())]
-    motors = tuple(row.motor for row in whole if row.motor is not None)
-    table = np.array([[row.weights.get(name, 0.0) for name in joints] for row in whole])
-    if missing > 0:
-        among = tuple(name for name in joints if name not in own)
-        choice = Choice('--drive', missing, among)
-        return Coupling('', joints, motors, np.zeros((0, 0)), np.zeros(0), choice)
-    if missing < 0 or np.linalg.matrix_rank(table) < len(joints):
-        raise UsageError(
-            f'expected {counted(len(joints), "independent row")} for {", ".join(joints)}, found '
-            f'{", ".join(row.name for row in whole)}'
-        )
-    inverse = np.linalg.inv(table)
-    moved = [k for k, row in enumerate(whole) if row.motor is not None]
-    offset = inverse @ [row.constant for row in whole]
-    return Coupling('', joints, motors, inverse[:, moved], offset, None)

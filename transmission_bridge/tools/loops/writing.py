@@ -13,8 +13,9 @@ from xml.sax.saxutils import quoteattr
 from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.loops.couplings import Coupling
 from transmission_bridge.tools.loops.found import Found, Frame, LoopMotor
-from transmission_bridge.tools.loops.proposal import Coupling, ProposedMechanism, TOLERANCES
+from transmission_bridge.tools.loops.proposal import ProposedMechanism, TOLERANCES
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import Loop
 from transmission_bridge.types import Array
@@ -184,14 +185,21 @@ def _linkage_lines(mechanism: ProposedMechanism, name: str) -> Iterator[str]:
 
 
 def _coupling_lines(coupling: Coupling, name: str) -> Iterator[str]:
+    is_table = len(coupling.table) > 0
     yield f'<transmission name="{name}">'
-    yield '  <plugin>transmission_bridge/CoupledTransmission</plugin>'
+    kind = 'Tabulated' if is_table else 'Coupled'
+    yield f'  <plugin>transmission_bridge/{kind}Transmission</plugin>'
     for number, row in enumerate(coupling.matrix.tolist(), 1):
         yield f'  <param name="joint{number}">{" ".join(map(repr, row))}</param>'
-    yield from _member_lines((), [(motor, '') for motor in coupling.motors])
-    for number, (joint, offset) in enumerate(
-        zip(coupling.joints, coupling.offset.tolist(), strict=True), 1
-    ):
+    names = ['actuator', *(f'joint{number}' for number in range(1, 1 + len(coupling.joints)))]
+    for point in coupling.table.tolist():
+        words = (f'{name}="{value:.9g}"' for name, value in zip(names, point, strict=True))
+        yield f'  <point {" ".join(words)}/>'
+    yield from _member_lines(
+        coupling.joints if is_table else (), [(motor, '') for motor in coupling.motors]
+    )
+    numbered = enumerate(zip(coupling.joints, coupling.offset.tolist(), strict=False), 1)
+    for number, (joint, offset) in numbered:
         yield f'  <joint name={quoteattr(joint)} role="joint{number}">'
         yield f'    <offset>{offset!r}</offset>'
         yield '  </joint>'

@@ -94,9 +94,11 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
                 reached = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
             is_known = np.isfinite(reached).all() or np.isfinite([lower, upper]).all()
             if n != transmission.n_actuators or not is_known:
+                ends = _narrow_ends(transmission, ends, lower, upper)
                 a = sample_box(*ends)
                 q = transmission.actuator_to_joint('position', a)[:, :n]
-                return a[((q >= lower) & (q <= upper)).all(axis=-1)]
+                slack = _ROUNDING * np.abs(q)
+                return a[((q >= lower - slack) & (q <= upper + slack)).all(axis=-1)]
             ends = reached
         if np.isfinite(ends).all():
             lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
@@ -104,6 +106,16 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
         return np.empty((0, transmission.n_actuators))
     a = transmission.joint_to_actuator('position', sample_box(lower, upper))
     return a[np.isfinite(a).all(axis=-1)]
+
+
+def _narrow_ends(transmission: Transmission, ends: Array, lower: Array, upper: Array) -> Array:
+    """Return the actuator positions within the limits of each joint that determines them."""
+    for k in range(transmission.n_joints if transmission.n_joints > 1 else 0):
+        if (alone := transmission.select_joints([k])) is not None:
+            reached = np.sort(alone.actuator_to_joint('position', ends), axis=0)
+            limits = np.clip([[lower[k]], [upper[k]]], *reached)
+            ends = np.sort(alone.joint_to_actuator('position', limits), axis=0)
+    return ends
 
 
 def _points_per_coordinate(coordinates: int) -> int:
