@@ -5,11 +5,7 @@
 
 from __future__ import annotations
 
-from transmission_bridge.description.limits import (
-    compute_limits as compute_limits,
-    effective_limits as effective_limits,
-    EffectiveLimits as EffectiveLimits,
-)
+from transmission_bridge.description.limits import compute_limits as compute_limits
 from transmission_bridge.description.load import load_description as load_description
 from transmission_bridge.description.specs import (
     Dialect as Dialect,
