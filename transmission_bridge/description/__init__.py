@@ -18,7 +18,6 @@ from transmission_bridge.description.specs import (
     MimicSpec as MimicSpec,
     ParameterSpec as ParameterSpec,
     Pose as Pose,
-    REDUCTION_TAGS as REDUCTION_TAGS,
     RejectedTransmission as RejectedTransmission,
     RobotDescription as RobotDescription,
     Ros2ControlSpec as Ros2ControlSpec,
@@ -27,3 +26,4 @@ from transmission_bridge.description.specs import (
     TransmissionSpec as TransmissionSpec,
     TRIGGER_THRESHOLD as TRIGGER_THRESHOLD,
 )
+from transmission_bridge.description.transmission_element import REDUCTION_TAGS as REDUCTION_TAGS
