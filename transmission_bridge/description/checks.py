@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
@@ -118,6 +117,17 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
 # transmission only. If two transmissions conflict, the later one is rejected.
 
 
+#: Message and expectation about a name that another transmission has, by its kind.
+_TAKEN = {
+    'transmission': ('another transmission has the same name', 'another name'),
+    'joint': ('the joint is already driven', 'a joint that no other transmission drives'),
+    'actuator': (
+        'the actuator is already commanded',
+        'an actuator that no other transmission commands',
+    ),
+}
+
+
 def accept_transmissions(
     drafts: Sequence[Draft],
     joints: RobotJoints | None,
@@ -136,25 +146,26 @@ def accept_transmissions(
     rejected: list[RejectedTransmission] = []
     for draft in drafts:
         errors = findings.errors
-        claims = [] if draft.refused else list(_list_claims(draft.spec))
+        spec = draft.spec
+        claims: list[tuple[str, TransmissionSpec | TransmissionEnd]] = [('transmission', spec)]
+        claims += [('joint', joint) for joint in spec.joints]
+        if spec.can_command:
+            claims += [('actuator', each) for each in spec.actuators if not each.read_only]
         if joints is not None and not draft.refused:
-            _check_driven_joints(draft.spec, joints, findings, independent)
-        for claim in claims:
-            if (other := taken.get(claim.key)) is not None:
-                findings.add_error(
-                    claim.place,
-                    f"{claim.what} by transmission '{other.name}' on line {other.line}",
-                    claim.expected,
-                    f"'{claim.key[1]}'",
-                )
+            _check_driven_joints(spec, joints, findings, independent)
+        for kind, claim in claims if not draft.refused else ():
+            if (other := taken.get((kind, claim.name))) is not None:
+                what, expected = _TAKEN[kind]
+                message = f"{what} by transmission '{other.name}' on line {other.line}"
+                findings.add_error(claim, message, expected, f"'{claim.name}'")
         if draft.refused or findings.errors > errors:
             names = () if joints is None else draft.rejected.joints or ('',)
             unknown = dict.fromkeys(draft.rejected.unknown_joints)
             unknown |= dict.fromkeys(name for name in names if joints and name not in joints)
             rejected.append(replace(draft.rejected, unknown_joints=tuple(unknown)))
         else:
-            taken.update((claim.key, draft.spec) for claim in claims)
-            accepted.append(draft.spec)
+            taken |= {(kind, claim.name): spec for kind, claim in claims}
+            accepted.append(spec)
     return tuple(accepted), tuple(rejected)
 
 
@@ -181,25 +192,3 @@ def _check_driven_joints(
                 'no <mimic>, or mimic="false" in <ros2_control>, or no transmission',
                 f"a <mimic> of '{joint.mimic.joint}'",
             )
-
-
-class _Claim(NamedTuple):
-    """A name that only one transmission can claim; ``key`` is kind and name."""
-
-    key: tuple[str, str]
-    place: TransmissionSpec | TransmissionEnd
-    what: str
-    expected: str
-
-
-def _list_claims(spec: TransmissionSpec) -> Iterator[_Claim]:
-    what = 'another transmission has the same name'
-    yield _Claim(('name', spec.name), spec, what, 'another name')
-    for joint in spec.joints:
-        what, expected = 'the joint is already driven', 'a joint that no other transmission drives'
-        yield _Claim(('joint', joint.name), joint, what, expected)
-    for actuator in spec.actuators if spec.can_command else ():
-        if not actuator.read_only:
-            what = 'the actuator is already commanded'
-            expected = 'an actuator that no other transmission commands'
-            yield _Claim(('actuator', actuator.name), actuator, what, expected)
