@@ -113,9 +113,10 @@ def test_rooms_import_each_other_through_their_faces():
     """
     A module is private to its room; what others need of it, a package exports.
 
-    Nothing but an entry point imports ros and tools.
+    Nothing but an entry point imports ros and tools. The package itself, which is everybody's
+    face, imports what it exports from where it is.
     """
-    for name in FILES:
+    for name in set(FILES) - {'transmission_bridge'}:
         for each in IMPORTS[name] & FILES.keys():
             inside = room_of(each) in {room_of(name), 'ros', 'tools'} or each.count('.') < 2
             assert inside or each in FACES, f'{name} imports {each}'

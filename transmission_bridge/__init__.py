@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
-    from transmission_bridge import kinematics as kinematics
+    from transmission_bridge import conformance as conformance, kinematics as kinematics
     from transmission_bridge.description import (
         Finding as Finding,
         load_description as load_description,
@@ -76,52 +76,7 @@ if TYPE_CHECKING:
 
 __version__ = '0.1.0'
 
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'conformance': (),
-        'description': ('Finding', 'RobotDescription', 'load_description'),
-        'drivers': ('Command', 'Driver', 'DriverError', 'Hardware'),
-        'errors': (
-            'ParameterError',
-            'ShapeError',
-            'TransmissionBridgeError',
-            'TransmissionError',
-            'UnknownNameError',
-            'UnsupportedInterfaceError',
-        ),
-        'kinematics': (),
-        'messages.one_joint': (
-            'BeginMotion',
-            'EffortCommand',
-            'HoldCommand',
-            'JointWaypoint',
-            'PositionCommand',
-            'StopCommand',
-            'TrajectoryCommand',
-            'VelocityCommand',
-            'apply_effort',
-            'apply_position',
-            'apply_rate',
-            'apply_to_command',
-            'simple_transmission',
-            'unapply_effort',
-            'unapply_position',
-            'unapply_rate',
-            'unapply_to_feedback',
-        ),
-        'transmissions': (
-            'Domain',
-            'EquationTransmission',
-            'LinearTransmission',
-            'MapReport',
-            'Parameter',
-            'RobotTransmissions',
-            'SpecReader',
-            'TabulatedTransmission',
-        ),
-    },
-)
+__all__, __getattr__ = import_lazily(__name__)
 
 
 def __dir__() -> list[str]:

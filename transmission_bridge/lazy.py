@@ -5,30 +5,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+from collections.abc import Callable
 from importlib import import_module
+import inspect
+import sys
 from typing import Any
 
 
-def import_lazily(
-    package: str, exported: Mapping[str, Sequence[str]]
-) -> tuple[list[str], Callable[[str], Any]]:
+def import_lazily(package: str) -> tuple[list[str], Callable[[str], Any]]:
     """
-    Return ``__all__`` and ``__getattr__`` of a package.
+    Return ``__all__`` and ``__getattr__`` of a package that is being imported.
+
+    It exports the imports below its first ``if``, which is ``if TYPE_CHECKING``: so they are
+    listed once, for type checkers and for the interpreter.
 
     A name costs the import of its module, and not of all modules beside it: most commands need few
     of them, and most robots need no CasADi.
-
-    :param exported: Names exported from each module, which is also an attribute; modules are
-        relative to the package.
     """
-    modules = {name: module for module, names in exported.items() for name in names}
+    statements = ast.parse(inspect.getsource(sys.modules[package])).body
+    block = next(each for each in statements if isinstance(each, ast.If))
+    imports = [each for each in block.body if isinstance(each, ast.ImportFrom)]
+    modules = {alias.name: each.module or '' for each in imports for alias in each.names}
 
     def __getattr__(name: str) -> Any:
-        if name in exported:
-            return import_module(f'{package}.{name}')
+        module = f'{package}.{name}'
+        if modules.get(name) == package or module in modules.values():
+            return import_module(module)
         if name not in modules:
             raise AttributeError(f'module {package!r} has no attribute {name!r}')
-        return getattr(import_module(f'{package}.{modules[name]}'), name)
+        return getattr(import_module(modules[name]), name)
 
     return sorted(modules), __getattr__

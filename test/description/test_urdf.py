@@ -11,9 +11,8 @@ import pytest
 from zoo.four_joints import find_only, load, load_clean, robot
 
 from transmission_bridge.description import (
+    compute_limits,
     DynamicsSpec,
-    effective_limits,
-    EffectiveLimits,
     JointLimits,
     MimicSpec,
     Pose,
@@ -265,4 +264,4 @@ def test_acceleration_in_a_limit_is_one_information():
     loaded = load(f'<robot name="r"><link name="a"/><link name="b"/>{text}</robot>')
     (finding,) = loaded.findings
     assert (finding.severity, finding.path) == ('info', '/robot/joint/limit')
-    assert effective_limits(loaded, 'j') == EffectiveLimits(-1.0, 1.0, 2.0, 3.0)
+    assert compute_limits(loaded, ['j'])[1, :, 0].tolist() == [1.0, 2.0, 3.0, math.inf]

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""docs/transmissions.md lists the elements and values of transmission_bridge.description.specs."""
+"""docs/transmissions.md lists the elements and values that the description is read by."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from dataclasses import fields, MISSING
 from documents import DOCUMENTS
 import pytest
 
-from transmission_bridge.description import specs
+from transmission_bridge.description.ros2_control import ROS2_CONTROL
+from transmission_bridge.description.transmission_element import ROS1_TRANSMISSION
 
 PAGE = DOCUMENTS['transmissions.md']
 
 #: The elements of each section, with the element around them.
 SECTIONS = {
-    'ROS 2': (('robot', specs.ROS2_CONTROL),),
-    'ROS 1': (('robot', specs.ROS1_TRANSMISSION),),
+    'ROS 2': (('robot', ROS2_CONTROL),),
+    'ROS 1': (('robot', ROS1_TRANSMISSION),),
 }
 
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import xml.etree.ElementTree as ElementTree
 
@@ -16,7 +14,8 @@ import pytest
 from zoo.elements import ankle, leg, load, numbered, params, ratio, transmission, urdf, WRIST
 
 from transmission_bridge.kinematics import actuator_gains
-from transmission_bridge.tools.card.motors import CURVE, NUMBERS
+from transmission_bridge.tools.card.cards import make_card
+from transmission_bridge.tools.card.motors import CURVE, Motor, NUMBERS
 from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.transmissions.known_names import find_meaning
 
@@ -104,24 +103,21 @@ def test_terms_beside_the_diagonal_are_given_and_their_share(card, numbers):
     assert f'{share:.1%} of armature' in card(numbered(WRIST), motors).out
 
 
-def test_kinetic_energy_and_efforts_are_those_of_the_motors(numbers, card):
+def test_kinetic_energy_and_efforts_are_those_of_the_motors():
     """At every sample; the effort limit is reached by a motor at its own one."""
     robot, rng = load(FOOT), np.random.default_rng(1)
-    lines = list(csv.DictReader(io.StringIO(card(FOOT, FOOT_MOTORS, '--csv').out)))
-    found = numbers(FOOT, FOOT_MOTORS)
-    q, rate = [each['position'] for each in found['joints']], rng.normal(size=2)
-    a_rate = robot.joint_to_actuator('velocity', rate, at=q)
-    energy = rate @ np.array(found['matrices']['armature']) @ rate
-    assert energy == pytest.approx(1e-4 * a_rate @ a_rate)
-    for line in lines[:: len(lines) // 7]:
-        pair = [x for x in lines if x['sample'] == line['sample'] and x['actuator'] == 'upper']
-        q = [float(x['position']) for x in pair]
-        place = [x['joint'] for x in pair].index(line['joint'])
-        unit = np.eye(2)[place]
+    motors = {name: Motor(name, rotor_inertia=1e-4, effort=60.0) for name in robot.actuator_names}
+    card = make_card(robot, robot.bindings[0], motors, {})
+    for sample in range(0, len(card.position), len(card.position) // 7):
+        q, rate = card.position[sample], rng.normal(size=2)
+        a_rate = robot.joint_to_actuator('velocity', rate, at=q)
+        assert rate @ card.forms['armature'][sample] @ rate == pytest.approx(
+            1e-4 * a_rate @ a_rate
+        )
         # The other joint's effort is free: the best one leaves both motors at their limit.
         jacobian = np.stack([robot.joint_to_actuator('effort', e, at=q) for e in np.eye(2)], -1)
-        best = max(abs(np.linalg.solve(jacobian, [60.0, s * 60.0]) @ unit) for s in (1, -1))
-        assert float(line['effort']) == pytest.approx(best)
+        best = np.abs([np.linalg.solve(jacobian, [60.0, s * 60.0]) for s in (1, -1)]).max(axis=0)
+        np.testing.assert_allclose(card.effort[sample], best)
 
 
 def test_wanted_gains_of_joints_become_those_of_the_motors(numbers):
@@ -278,4 +274,4 @@ def test_a_transmission_without_a_card_is_named(card, mixed_robot):
     assert "transmission 'broken_transmission' has no card" in result.out
     assert 'good_motor' in result.out
     assert 'has no card' in card(mixed_robot.read_text(), '', '--mjcf', code=1).err
-    assert 'expected one format' in card(KNEE, '', '--csv', '--mjcf', code=2).err
+    assert 'expected one format' in card(KNEE, '', '--isaaclab', '--mjcf', code=2).err

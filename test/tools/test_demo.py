@@ -23,7 +23,6 @@ from waiting import wait
 import transmission_bridge
 import transmission_bridge as tb
 from transmission_bridge.description import load_description
-from transmission_bridge.description.limits import effective_limits
 from transmission_bridge.resources import resource
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 from transmission_bridge.tools.demo import formulas
@@ -50,17 +49,16 @@ def test_the_formulas_use_nothing_of_what_they_check():
 @given(t=st.floats(0.0, 100.0))
 def test_the_motions_stay_within_the_limits_of_the_robot(t):
     """No command would be clamped, from where the joints stand, which is the first command."""
-    description = load_description(resource('urdf', 'arm.urdf'))
-    robot = tb.RobotTransmissions(description)
+    robot = tb.RobotTransmissions(load_description(resource('urdf', 'arm.urdf')))
     zero = robot.actuator_to_joint('position', np.zeros(6)).tolist()
     start = dict(zip(robot.joint_names, zero, strict=True))
     assert command_at(0.0, start)['position'] == start
     command = command_at(t, start)
     assert set(command['position']) == set(JOINTS) == set(MOTIONS)
-    for name in JOINTS:
-        limits = effective_limits(description, name)
-        assert limits.lower <= command['position'][name] <= limits.upper
-        assert abs(command['velocity'][name]) <= limits.velocity
+    for name, lower, upper in zip(robot.joint_names, *robot.joint_limits[:, 0], strict=True):
+        assert lower <= command['position'][name] <= upper
+    for name, most in zip(robot.joint_names, robot.joint_limits[1, 1], strict=True):
+        assert abs(command['velocity'][name]) <= most
 
 
 # -- comparison ----------------------------------------------------------------------------------

@@ -5,11 +5,7 @@
 
 from __future__ import annotations
 
-from transmission_bridge.description.limits import (
-    compute_limits as compute_limits,
-    effective_limits as effective_limits,
-    EffectiveLimits as EffectiveLimits,
-)
+from transmission_bridge.description.limits import compute_limits as compute_limits
 from transmission_bridge.description.load import load_description as load_description
 from transmission_bridge.description.specs import (
     Dialect as Dialect,
@@ -22,7 +18,6 @@ from transmission_bridge.description.specs import (
     MimicSpec as MimicSpec,
     ParameterSpec as ParameterSpec,
     Pose as Pose,
-    REDUCTION_TAGS as REDUCTION_TAGS,
     RejectedTransmission as RejectedTransmission,
     RobotDescription as RobotDescription,
     Ros2ControlSpec as Ros2ControlSpec,
@@ -31,3 +26,4 @@ from transmission_bridge.description.specs import (
     TransmissionSpec as TransmissionSpec,
     TRIGGER_THRESHOLD as TRIGGER_THRESHOLD,
 )
+from transmission_bridge.description.transmission_element import REDUCTION_TAGS as REDUCTION_TAGS

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
@@ -44,13 +44,13 @@ def check_block_joints(
                 continue
             joint = joints.find_usable(component.name)
             if joint is None:
-                joints.report_missing_joint(findings.add_ignored, component, component.name)
+                findings.add_ignored(component, *joints.explain_missing(component.name))
             elif joint.type == 'fixed':
                 findings.add_ignored(
                     component,
                     f"joint '{component.name}' cannot be controlled",
-                    expected='a joint that moves',
-                    found='a fixed joint',
+                    'a joint that moves',
+                    'a fixed joint',
                 )
             else:
                 _check_block_mimic(component, joint, declared, driven, findings)
@@ -69,8 +69,8 @@ def _check_block_mimic(
             findings.add_error(
                 component,
                 f"joint '{name}' mimics nothing",
-                expected='<mimic> in the URDF joint',
-                found='mimic="true" only',
+                '<mimic> in the URDF joint',
+                'mimic="true" only',
             )
         return
     if component.mimic is False or name in driven:
@@ -79,15 +79,15 @@ def _check_block_mimic(
         findings.add_ignored(
             component,
             f"joint '{name}' follows another joint and cannot be commanded",
-            expected='mimic="false", or no command interfaces',
-            found='command interfaces',
+            'mimic="false", or no command interfaces',
+            'command interfaces',
         )
     if joint.mimic.joint not in declared:
         findings.add_ignored(
             component,
             f"joint '{name}' mimics a joint of another block",
-            expected='a joint of this block',
-            found=f"'{joint.mimic.joint}'",
+            'a joint of this block',
+            f"'{joint.mimic.joint}'",
         )
 
 
@@ -100,21 +100,32 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
         findings.add_error(
             by_name[loop[0]],
             f"joint '{loop[0]}' mimics itself",
-            expected='another joint, which does not follow this one',
-            found=' after '.join(
+            'another joint, which does not follow this one',
+            ' after '.join(
                 f"'{name}'" for name in (names if len(names) <= 6 else [*names[:5], '…'])
             ),
         )
     for joint in joints.usable:
         if joint.mimic is not None and joints.find_usable(joint.mimic.joint) is None:
             prefix = f"joint '{joint.name}' cannot follow: "
-            joints.report_missing_joint(findings.add_error, joint, joint.mimic.joint, prefix)
+            findings.add_error(joint, *joints.explain_missing(joint.mimic.joint, prefix))
 
 
 # -- Transmissions compared with each other and with the joints of the robot ---------------------
 #
 # Each name is used once, each joint is driven once, and each actuator is commanded through one
 # transmission only. If two transmissions conflict, the later one is rejected.
+
+
+#: Message and expectation about a name that another transmission has, by its kind.
+_TAKEN = {
+    'transmission': ('another transmission has the same name', 'another name'),
+    'joint': ('the joint is already driven', 'a joint that no other transmission drives'),
+    'actuator': (
+        'the actuator is already commanded',
+        'an actuator that no other transmission commands',
+    ),
+}
 
 
 def accept_transmissions(
@@ -135,24 +146,26 @@ def accept_transmissions(
     rejected: list[RejectedTransmission] = []
     for draft in drafts:
         errors = findings.errors
-        claims = [] if draft.refused else list(_list_claims(draft.spec))
+        spec = draft.spec
+        claims: list[tuple[str, TransmissionSpec | TransmissionEnd]] = [('transmission', spec)]
+        claims += [('joint', joint) for joint in spec.joints]
+        if spec.can_command:
+            claims += [('actuator', each) for each in spec.actuators if not each.read_only]
         if joints is not None and not draft.refused:
-            _check_driven_joints(draft.spec, joints, findings, independent)
-        for claim in claims:
-            if (other := taken.get(claim.key)) is not None:
-                findings.add_error(
-                    claim.place,
-                    f"{claim.what} by transmission '{other.name}' on line {other.line}",
-                    expected=claim.expected,
-                    found=f"'{claim.key[1]}'",
-                )
+            _check_driven_joints(spec, joints, findings, independent)
+        for kind, claim in claims if not draft.refused else ():
+            if (other := taken.get((kind, claim.name))) is not None:
+                what, expected = _TAKEN[kind]
+                message = f"{what} by transmission '{other.name}' on line {other.line}"
+                findings.add_error(claim, message, expected, f"'{claim.name}'")
         if draft.refused or findings.errors > errors:
-            names = () if joints is None else draft.joints or ('',)
-            unknown = [name for name in names if joints is not None and name not in joints]
-            rejected.append(draft.make_rejected(unknown))
+            names = () if joints is None else draft.rejected.joints or ('',)
+            unknown = dict.fromkeys(draft.rejected.unknown_joints)
+            unknown |= dict.fromkeys(name for name in names if joints and name not in joints)
+            rejected.append(replace(draft.rejected, unknown_joints=tuple(unknown)))
         else:
-            taken.update((claim.key, draft.spec) for claim in claims)
-            accepted.append(draft.spec)
+            taken |= {(kind, claim.name): spec for kind, claim in claims}
+            accepted.append(spec)
     return tuple(accepted), tuple(rejected)
 
 
@@ -164,40 +177,18 @@ def _check_driven_joints(
     for member in spec.joints:
         joint = joints.find_usable(member.name)
         if joint is None:
-            joints.report_missing_joint(findings.add_error, member, member.name)
+            findings.add_error(member, *joints.explain_missing(member.name))
         elif not joint.is_scalar:
             findings.add_error(
                 member,
                 f"joint '{member.name}' cannot be moved by a transmission",
-                expected='a revolute, continuous or prismatic joint',
-                found=f'a {joint.type} joint',
+                'a revolute, continuous or prismatic joint',
+                f'a {joint.type} joint',
             )
         elif not (is_linkage or joint.mimic is None or member.name in independent):
             findings.add_ignored(
                 joint,
                 f"joint '{member.name}' has a transmission, which counts: its <mimic> is ignored",
-                expected='no <mimic>, or mimic="false" in <ros2_control>, or no transmission',
-                found=f"a <mimic> of '{joint.mimic.joint}'",
+                'no <mimic>, or mimic="false" in <ros2_control>, or no transmission',
+                f"a <mimic> of '{joint.mimic.joint}'",
             )
-
-
-class _Claim(NamedTuple):
-    """A name that only one transmission can claim; ``key`` is kind and name."""
-
-    key: tuple[str, str]
-    place: TransmissionSpec | TransmissionEnd
-    what: str
-    expected: str
-
-
-def _list_claims(spec: TransmissionSpec) -> Iterator[_Claim]:
-    what = 'another transmission has the same name'
-    yield _Claim(('name', spec.name), spec, what, 'another name')
-    for joint in spec.joints:
-        what, expected = 'the joint is already driven', 'a joint that no other transmission drives'
-        yield _Claim(('joint', joint.name), joint, what, expected)
-    for actuator in spec.actuators if spec.can_command else ():
-        if not actuator.read_only:
-            what = 'the actuator is already commanded'
-            expected = 'an actuator that no other transmission commands'
-            yield _Claim(('actuator', actuator.name), actuator, what, expected)

@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from functools import partialmethod
+from typing import Literal, Protocol
 
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.specs import Finding, Severity
+from transmission_bridge.description.specs import Finding
+
+#: Severity, or ``ignored``, see :meth:`Findings.add`.
+Level = Literal['error', 'ignored', 'warning', 'info']
 
 #: Elements that can be the subject of a finding.
 _SUBJECTS = ('transmission', 'link', 'joint', 'sensor', 'gpio', 'ros2_control')
@@ -37,30 +41,42 @@ class Findings:
         self._found: list[tuple[int, Finding]] = []
         self._by_path: dict[str, Element] = {}
 
-    def add_error(
-        self, place: Placed, message: str, *, expected: str, found: str, subject: str | None = None
-    ) -> None:
-        """Add an error; the caller drops the element (or the value)."""
-        self.errors += 1
-        self._add_finding('error', place, message, expected, found, subject, is_fatal=True)
-
-    def add_ignored(
-        self, place: Placed, message: str, *, expected: str, found: str, subject: str | None = None
+    def add(
+        self,
+        level: Level,
+        place: Placed,
+        message: str,
+        expected: str = '',
+        found: str = 'none',
+        *,
+        subject: str | None = None,
     ) -> None:
         """
-        Add a warning that strict mode treats as an error.
+        Add a finding.
 
-        For data that nothing uses, and for data that only ros2_control or URDF parsers reject.
+        :param level: ``error``: the caller drops the element (or the value). ``ignored``: a
+            warning that strict mode treats as an error, about data that nothing uses or that only
+            ros2_control or URDF parsers reject. ``warning``, ``info``: strict mode accepts them.
+        :param expected: Empty if the message says all.
         """
-        self._add_finding('warning', place, message, expected, found, subject, is_fatal=True)
+        element = self.find_element(place)
+        self.errors += level == 'error'
+        finding = Finding(
+            'warning' if level == 'ignored' else level,
+            message,
+            line=element.line,
+            path=element.path,
+            expected=expected,
+            found=found if expected else '',
+            subject=_find_subject(element) if subject is None else subject,
+            fatal_if_strict=level in ('error', 'ignored'),
+        )
+        self._found.append((element.index, finding))
 
-    def add_warning(self, place: Placed, message: str, *, expected: str, found: str) -> None:
-        """Add a warning that strict mode accepts."""
-        self._add_finding('warning', place, message, expected, found)
-
-    def add_info(self, place: Placed, message: str) -> None:
-        """Add information."""
-        self._add_finding('info', place, message, '', '')
+    add_error = partialmethod(add, 'error')
+    add_ignored = partialmethod(add, 'ignored')
+    add_warning = partialmethod(add, 'warning')
+    add_info = partialmethod(add, 'info')
 
     def sort_findings(self) -> tuple[Finding, ...]:
         """Return all findings in document order."""
@@ -74,34 +90,6 @@ class Findings:
             elements = (self.root, *self.root.iterate_below())
             self._by_path = {element.path: element for element in elements}
         return self._by_path[place.path]
-
-    def find_child_or_self(self, place: Placed, tag: str) -> Element:
-        """Return a child of the element, or the element itself if it has no such child."""
-        element = self.find_element(place)
-        return element.find_child(tag) or element
-
-    def _add_finding(
-        self,
-        severity: Severity,
-        place: Placed,
-        message: str,
-        expected: str,
-        found: str,
-        subject: str | None = None,
-        is_fatal: bool = False,
-    ) -> None:
-        element = self.find_element(place)
-        finding = Finding(
-            severity,
-            message,
-            line=element.line,
-            path=element.path,
-            expected=expected,
-            found=found,
-            subject=_find_subject(element) if subject is None else subject,
-            fatal_if_strict=is_fatal,
-        )
-        self._found.append((element.index, finding))
 
 
 def _find_subject(element: Element | None) -> str:

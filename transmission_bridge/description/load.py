@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from transmission_bridge.description import ros2_control, transmission_element, urdf
 from transmission_bridge.description.checks import (
     accept_transmissions,
     check_block_joints,
@@ -16,16 +15,19 @@ from transmission_bridge.description.checks import (
 )
 from transmission_bridge.description.document.source import description_text
 from transmission_bridge.description.document.xml import Element, parse_xml
-from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.findings import Findings, Level
 from transmission_bridge.description.ros2_control import add_implied_actuators, read_ros2_control
-from transmission_bridge.description.specs import JOINT, LINK, RobotDescription
+from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.description.transmission_element import read_ros1_transmission
-from transmission_bridge.description.urdf import check_limits_given, check_tree, RobotJoints
+from transmission_bridge.description.urdf import (
+    check_limits_given,
+    check_tree,
+    JOINT,
+    LINK,
+    RobotJoints,
+)
 from transmission_bridge.description.walker import Walker
 from transmission_bridge.errors import DescriptionError
-
-#: Makes the specs of the rows that need more than the table.
-FINISH = {**urdf.FINISH, **transmission_element.FINISH, **ros2_control.FINISH}
 
 
 def load_description(
@@ -80,12 +82,13 @@ def _report_xacro(root: Element, findings: Findings) -> None:
     if not xacro:
         return
     if _has_transmission(root):
-        report, message = findings.add_ignored, 'unexpanded xacro is ignored: run xacro first'
+        level: Level = 'ignored'
+        message = 'unexpanded xacro is ignored: run xacro first'
     else:
-        report = findings.add_error
+        level = 'error'
         message = 'this is unexpanded xacro without any transmission: run xacro first'
     found = f'<xacro:{xacro[0].tag}>' + (f' and {len(xacro) - 1} more' if xacro[1:] else '')
-    report(xacro[0], message, expected='the output of "xacro FILE"', found=found, subject='')
+    findings.add(level, xacro[0], message, 'the output of "xacro FILE"', found, subject='')
 
 
 def _has_transmission(element: Element) -> bool:
@@ -100,8 +103,8 @@ def _load_urdf(root: Element, findings: Findings) -> RobotDescription:
     name = root.get('name') or ''
     if not name:
         message = '<robot> without a name'
-        findings.add_ignored(root, message, expected='attribute name', found='none')
-    walker = Walker(findings, FINISH)
+        findings.add_ignored(root, message, 'attribute name')
+    walker = Walker(findings)
     links = walker.read_elements(root.find_all('link'), {LINK.tag: LINK})
     joints = walker.read_elements(root.find_all('joint'), {JOINT.tag: JOINT})
     check_limits_given(joints, findings)
@@ -118,10 +121,10 @@ def _load_urdf(root: Element, findings: Findings) -> RobotDescription:
 def _load_sdf(root: Element, findings: Findings) -> RobotDescription:
     model = root.find_child('model')
     if model is None:
-        findings.add_error(root, '<sdf> without a <model>', expected='<model>', found='none')
+        findings.add_error(root, '<sdf> without a <model>', '<model>')
         return RobotDescription(name='', findings=findings.sort_findings())
     findings.add_info(model, 'the joints of an SDF are not read: names of joints are not checked')
-    return _load_control(model, model.get('name') or '', None, Walker(findings, FINISH))
+    return _load_control(model, model.get('name') or '', None, Walker(findings))
 
 
 def _load_control(
@@ -142,7 +145,7 @@ def _load_control(
     if robot.tag == 'robot':
         drafts += [read_ros1_transmission(walker, each) for each in robot.find_all('transmission')]
     if known is not None:
-        driven = {name for draft in drafts for name in draft.joints}
+        driven = {name for draft in drafts for name in draft.rejected.joints}
         check_block_joints(blocks, driven, known, findings)
     add_implied_actuators(drafts, findings)
     independent = {x.name for block in blocks for x in block.components if x.mimic is False}

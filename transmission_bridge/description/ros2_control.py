@@ -8,20 +8,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+from transmission_bridge.description.document.values import (
+    read_boolean,
+    read_number,
+    read_positive_integer,
+    read_rate,
+)
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import Row
+from transmission_bridge.description.rows import ANY_NAME, NAME, NOT_READ, Row, Value
 from transmission_bridge.description.specs import (
-    COMPONENTS,
     ComponentSpec,
-    HARDWARE,
-    ROS2_CONTROL,
+    InterfaceSpec,
     Ros2ControlSpec,
     TransmissionEnd,
 )
-from transmission_bridge.description.transmission_element import Draft
-from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
+from transmission_bridge.description.transmission_element import Draft, PARAM, ROS2_TRANSMISSION
+from transmission_bridge.description.walker import Fields, make_spec, Walker
 from transmission_bridge.errors import closest
 
 #: The command interfaces that a JointState has a field for.
@@ -50,8 +55,8 @@ def _finish_hardware(walker: Walker, element: Element, values: Fields, _: int) -
         walker.findings.add_error(
             element,
             'the hardware has no plugin',
-            expected='<plugin> with the type of the hardware',
-            found='an empty one' if 'plugin' in values else 'none',
+            '<plugin> with the type of the hardware',
+            'an empty one' if 'plugin' in values else 'none',
         )
     return values
 
@@ -92,9 +97,8 @@ def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
                 joint,
                 f"joint '{joint.name}' cannot be commanded through a topic: the hardware compares "
                 'each command with its state',
-                expected=' and '.join(f'<state_interface name="{name}"/>' for name in missing),
-                found=' and '.join(f'<command_interface name="{name}"/>' for name in missing)
-                + ' alone',
+                ' and '.join(f'<state_interface name="{name}"/>' for name in missing),
+                ' and '.join(f'<command_interface name="{name}"/>' for name in missing) + ' alone',
             )
 
 
@@ -114,8 +118,8 @@ def _complete_draft(
                 joint,
                 'the joint is not declared in this <ros2_control> block'
                 + closest(joint.name, components),
-                expected='a joint of the block',
-                found=f"'{joint.name}'",
+                'a joint of the block',
+                f"'{joint.name}'",
             )
             continue
         bound.append(
@@ -127,7 +131,8 @@ def _complete_draft(
         )
     commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
     moved = draft.lacks_actuator or not all(each.read_only for each in draft.spec.actuators)
-    draft.unknown_joints = tuple(name for name in draft.joints if name not in components)
+    unknown = tuple(name for name in draft.rejected.joints if name not in components)
+    draft.rejected = replace(draft.rejected, block=block.name, unknown_joints=unknown)
     draft.spec = replace(
         draft.spec, joints=tuple(bound), block=block.name, can_command=commanded and moved
     )
@@ -145,19 +150,13 @@ def read_ros2_control(
             walker.findings.add_ignored(
                 block,
                 'two <ros2_control> blocks have the same name; ros2_control rejects that',
-                expected='another name',
-                found=f"'{block.name}'",
+                'another name',
+                f"'{block.name}'",
             )
         blocks.append(block)
         drafts += of_block
     return tuple(blocks), drafts
 
-
-FINISH: dict[Row, Finish] = {
-    **dict.fromkeys(COMPONENTS, _finish_component),
-    HARDWARE: _finish_hardware,
-    ROS2_CONTROL: _finish_block,
-}
 
 # -- The actuator that a `<ros2_control type="actuator">` block implies --------------------------
 #
@@ -165,7 +164,7 @@ FINISH: dict[Row, Finish] = {
 # the robot, else ``<block>_actuator1``: in ros2_control all such actuators have the same name.
 
 
-_NAME = 'actuator1'
+_IMPLIED = 'actuator1'
 
 
 def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
@@ -175,30 +174,120 @@ def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
     :param drafts: All transmissions of the robot, with the rejected ones: correcting one must not
         rename the actuator of another.
     """
-    names = Counter(name for draft in drafts for name in draft.actuators)
-    names[_NAME] += sum(draft.lacks_actuator for draft in drafts)
+    names = Counter(name for draft in drafts for name in draft.rejected.actuators)
+    names[_IMPLIED] += sum(draft.lacks_actuator for draft in drafts)
     for draft in drafts:
         if draft.lacks_actuator and not draft.refused:
-            _imply_actuator(draft, names[_NAME] == 1, findings)
+            _imply_actuator(draft, names[_IMPLIED] == 1, findings)
 
 
 def _imply_actuator(draft: Draft, unique: bool, findings: Findings) -> None:
     spec = draft.spec
-    name = _NAME if unique else f'{spec.block}_{_NAME}'
+    name = _IMPLIED if unique else f'{spec.block}_{_IMPLIED}'
     message = f"actuator '{name}' is implied"
     if unique:
         findings.add_info(spec, message)
     else:
-        expected = f"'{_NAME}' unique in the robot"
-        findings.add_warning(spec, message, expected=expected, found='more than one')
+        expected = f"'{_IMPLIED}' unique in the robot"
+        findings.add_warning(spec, message, expected, 'more than one')
     (joint,) = spec.joints
     actuator = TransmissionEnd(
         name=name,
-        role=_NAME,
+        role=_IMPLIED,
         command_interfaces=joint.command_interfaces,
         state_interfaces=joint.state_interfaces,
         line=spec.line,
         path=spec.path,
     )
     draft.spec = replace(spec, actuators=(actuator,))
-    draft.actuators = (name,)
+    draft.rejected = replace(draft.rejected, actuators=(name,))
+
+
+# -- The table; docs/transmissions.md lists its rows --------------------------------------------
+#
+# An invalid value is an error and keeps its default; the block and its transmissions are used.
+
+_ENABLED = Value(
+    'enable',
+    read_boolean,
+    'Whether the limits apply.',
+    within='limits',
+    field='limits_enabled',
+    missing='<{tag}> without enable',
+    expected='enable="true" or "false"',
+)
+_INITIAL = '<param name="initial_value">'
+
+
+# An invalid bound is no limit, as in ros2_control.
+_UNREAD = '{name} cannot be read and is ignored'
+_bound = partial(Value, read=read_number, place='param', unusable=_UNREAD, fault='ignored')
+_INTERFACE = (
+    NAME,
+    Value('size', read_positive_integer, 'Number of elements.'),
+    Value('data_type', str, 'Type of its value.'),
+    Value('initial_value', str, NOT_READ, place='ignored', expected=_INITIAL),
+    Value('initial_value', str, 'Its first value.', place='param'),
+    _bound('min', meaning='Minimum; in a command interface it limits the joint.'),
+    _bound('max', meaning='Maximum; in a command interface it limits the joint.'),
+    _ENABLED,
+)
+_INTERFACES = tuple(
+    Row(tag, meaning, InterfaceSpec, _INTERFACE, (PARAM,), field=f'{tag}s', many=True)
+    for tag, meaning in (
+        ('command_interface', 'A quantity that can be commanded.'),
+        ('state_interface', 'A quantity that is measured.'),
+    )
+)
+_FOLLOWS = Value('mimic', read_boolean, 'Whether it follows the `<mimic>` of the URDF.')
+_COMPONENTS = tuple(
+    Row(
+        tag,
+        meaning,
+        ComponentSpec,
+        values,
+        (*_INTERFACES, PARAM),
+        field='components',
+        many=True,
+        twice=('ignored', 'the {tag} is declared twice in this block, the first one is used'),
+        finish=_finish_component,
+    )
+    for tag, meaning, values in (
+        ('joint', 'A joint of the URDF.', (NAME, _FOLLOWS, _ENABLED)),
+        ('sensor', 'A sensor.', (NAME, _ENABLED)),
+        ('gpio', 'Inputs and outputs.', (NAME,)),
+    )
+)
+_DRIVER = (
+    Value('text', str, 'Its type.', place='text', within='plugin', field='plugin'),
+    Value('text', str, 'Its group.', place='text', within='group', field='group'),
+)
+_HARDWARE = Row(
+    'hardware',
+    'The driver.',
+    None,
+    _DRIVER,
+    (PARAM,),
+    last_counts=True,
+    finish=_finish_hardware,
+)
+_PROPERTIES = Row('properties', 'Not read.', many=True)
+
+_NO_TYPE = '<{tag}> without a type'
+_BLOCK = (
+    ANY_NAME,
+    Value('type', str, '`system`, `actuator` or `sensor`.', may_be_empty=True, missing=_NO_TYPE),
+    Value('is_async', read_boolean, 'Whether it has a thread of its own.'),
+    Value('rw_rate', read_rate, 'Rate of its cycles [Hz]; 0: as the controller manager.'),
+)
+ROS2_CONTROL = Row(
+    'ros2_control',
+    'Hardware, its components and its transmissions.',
+    Ros2ControlSpec,
+    _BLOCK,
+    (_HARDWARE, _PROPERTIES, ROS2_TRANSMISSION, *_COMPONENTS),
+    many=True,
+    unknown='refused',
+    ends='never',
+    finish=_finish_block,
+)

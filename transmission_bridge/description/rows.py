@@ -1,19 +1,23 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of the tables of elements; the tables themselves are in ``specs.py``."""
+"""
+The rows of the tables of elements: one for each element, and one for each of its values.
+
+The tables are beside their readers. The default of a value is that of its field in the spec.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, KW_ONLY
+from dataclasses import dataclass, KW_ONLY, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from transmission_bridge.description.findings import Level
+
 #: How an element holds a value.
 Place = Literal['attribute', 'child', 'either', 'text', 'param', 'ignored']
-#: Level of a finding: ``add_error`` or ``add_ignored`` of the findings.
-Level = Literal['error', 'ignored']
 #: Level and message of the finding about a repeated name.
 Twice = tuple[Level, str]
 
@@ -25,7 +29,7 @@ class Value:
 
     :param name: Name of the attribute, or tag of the child element whose text is the value.
     :param read: Converts the text; raises :class:`ValueFault` if the text is invalid.
-    :param meaning: Meaning and unit, in one sentence.
+    :param meaning: Meaning and unit, in one sentence, if the docs list it.
     :param place: ``either``: an attribute or a child; ``text``: the element's own text;
         ``param``: a ``<param>`` of this name; ``ignored``: an attribute that nothing reads. A
         repeated equal value is a warning; different values are an error.
@@ -35,7 +39,7 @@ class Value:
         value is optional.
     :param expected: Expectation in the finding about a missing or ignored value.
     :param foreign: Tag of the value in the other dialect.
-    :param unusable: Message if the text is invalid.
+    :param unusable: Message if the text is invalid, with ``{name}``.
     :param fault: Level of that finding.
     :param may_be_empty: Whether an empty text is a value.
     :param since: The first version of URDF that has the value; older versions ignore it.
@@ -43,7 +47,7 @@ class Value:
 
     name: str
     read: Callable[[str], Any]
-    meaning: str
+    meaning: str = ''
     _: KW_ONLY
     place: Place = 'attribute'
     within: str = ''
@@ -67,7 +71,7 @@ class Row:
     """
     One element.
 
-    :param meaning: Meaning, in one sentence.
+    :param meaning: Meaning, in one sentence, if the docs list it.
     :param spec: Class of its spec; ``None``: a dictionary of its values.
     :param field: Field of the parent's spec, if its name differs from the tag.
     :param many: Whether all such elements are read; else only one.
@@ -77,10 +81,12 @@ class Row:
         or parameters for the type of the transmission.
     :param ends: When an unusable element is dropped: at its first error, if its name is missing,
         at its end (all of its errors are reported), or never.
+    :param finish: Makes the spec if that takes more than the table, from the :class:`Walker`, the
+        element, its values, and the number of errors before it.
     """
 
     tag: str
-    meaning: str
+    meaning: str = ''
     spec: type[Any] | None = None
     values: tuple[Value, ...] = ()
     children: tuple[Row, ...] = ()
@@ -91,6 +97,7 @@ class Row:
     twice: Twice | None = None
     unknown: Literal['ignored', 'refused', 'parameters'] = 'ignored'
     ends: Literal['error', 'no name', 'end', 'never'] = 'no name'
+    finish: Callable[..., Any] | None = None
 
     @property
     def target(self) -> str:
@@ -123,3 +130,8 @@ class Row:
     def value(self, field: str) -> Value:
         """Return the row of a field."""
         return next(value for value in self.values if value.target == field)
+
+
+NAME = Value('name', str, 'Its name.', missing='<{tag}> without a name')
+ANY_NAME = replace(NAME, may_be_empty=True)
+NOT_READ = 'Not read; a warning.'

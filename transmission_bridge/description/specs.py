@@ -5,26 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, get_args, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
-from transmission_bridge.description.document.values import (
-    make_choice_reader,
-    MECHANICAL_REDUCTION,
-    read_boolean,
-    read_color,
-    read_magnitude,
-    read_number,
-    read_positive_integer,
-    read_quaternion,
-    read_rate,
-    read_ratio,
-    read_vector,
-)
-from transmission_bridge.description.rows import Place, Row, Twice, Value
 from transmission_bridge.errors import sentence, UnknownNameError
 
 # -- `<ros2_control>` blocks and `<transmission>` elements ---------------------------------------
@@ -408,7 +393,7 @@ class RobotDescription:
     blocks: tuple[Ros2ControlSpec, ...] = ()
     transmissions: tuple[TransmissionSpec, ...] = ()
     rejected: tuple[RejectedTransmission, ...] = ()
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
     is_unexpanded: bool = False
 
     def joint(self, name: str) -> JointSpec:
@@ -417,10 +402,7 @@ class RobotDescription:
 
         :raises UnknownNameError: If the robot has no such joint.
         """
-        for joint in self.joints:
-            if joint.name == name:
-                return joint
-        raise UnknownNameError('joint', name, tuple(joint.name for joint in self.joints))
+        return _find_named('joint', self.joints, name)
 
     def transmission(self, name: str) -> TransmissionSpec:
         """
@@ -428,11 +410,7 @@ class RobotDescription:
 
         :raises UnknownNameError: If the robot has no such transmission.
         """
-        for transmission in self.transmissions:
-            if transmission.name == name:
-                return transmission
-        known = tuple(transmission.name for transmission in self.transmissions)
-        raise UnknownNameError('transmission', name, known)
+        return _find_named('transmission', self.transmissions, name)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -440,269 +418,11 @@ class RobotDescription:
         return tuple(finding for finding in self.findings if finding.severity == 'error')
 
 
-# -- The tables ----------------------------------------------------------------------------------
-#
-# One row for each element of a description, and one for each of its values. The default of a
-# value is the default of its field above. docs/transmissions.md lists these rows.
+_Named = TypeVar('_Named', JointSpec, TransmissionSpec)
 
 
-def _require_value(name: str, read: Callable[[str], Any], meaning: str) -> Value:
-    return Value(name, read, meaning, missing='<{tag}> without {name}')
-
-
-_NAME = Value('name', str, 'Its name.', missing='<{tag}> without a name')
-_ANY_NAME = replace(_NAME, may_be_empty=True)
-
-# URDF links and joints. A link or a joint with an error is dropped, because the rest of it would
-# be a guess.
-
-_whole = partial(Row, ends='error')
-_TWICE: Twice = ('error', '{tag} described twice, the first one counts')
-_POSE = (
-    Value('xyz', read_vector, 'Position [m].'),
-    Value('rpy', read_vector, 'Roll, pitch and yaw [rad], about fixed axes.'),
-    Value('quat_xyzw', read_quaternion, 'Quaternion, instead of `rpy`.', since=(1, 1)),
-)
-ORIGIN = _whole('origin', 'Pose of a frame in its parent.', Pose, _POSE)
-LINK = _whole('link', 'A body.', LinkSpec, (_NAME,), many=True, twice=_TWICE)
-
-_DIRECTION = _require_value('xyz', read_vector, 'A vector other than zero, of any length.')
-AXIS = _whole(
-    'axis', 'Direction of the joint in its frame, `1 0 0` by default.', None, (_DIRECTION,)
-)
-_LIMITS = (
-    Value('velocity', read_magnitude, 'Maximum speed [rad/s or m/s]; its sign is ignored.'),
-    Value('effort', read_magnitude, 'Maximum effort [N m or N]; its sign is ignored.'),
-    Value('lower', read_number, 'Minimum position [rad or m].'),
-    Value('upper', read_number, 'Maximum position [rad or m].'),
-)
-_MIMIC = (
-    Value('joint', str, 'The joint that it follows.', missing='<{tag}> without a joint'),
-    Value('multiplier', read_number, 'Factor of the position of that joint.'),
-    Value('offset', read_number, 'Its position while that joint is at zero [rad or m].'),
-)
-_DYNAMICS = (
-    Value('damping', read_number, 'Viscous damping [N m s/rad or N s/m].'),
-    Value('friction', read_number, 'Static friction [N m or N].'),
-)
-_OF_JOINT = (
-    ORIGIN,
-    AXIS,
-    _whole('limit', 'Limits; a missing one is no limit.', JointLimits, _LIMITS, field='limits'),
-    _whole('mimic', 'The joint follows another one.', MimicSpec, _MIMIC),
-    _whole('dynamics', 'Friction.', DynamicsSpec, _DYNAMICS),
-)
-_TYPE = Value(
-    'type',
-    make_choice_reader(*get_args(JointType)),
-    'One of ' + ', '.join(f'`{name}`' for name in get_args(JointType)) + '.',
-    missing='joint without a type',
-    expected='one of ' + ', '.join(get_args(JointType)),
-    unusable='unknown joint type',
-)
-_JOINT = (
-    _NAME,
-    _TYPE,
-    Value('link', str, 'The link that it is fixed to.', within='parent', field='parent'),
-    Value('link', str, 'The link that it moves.', within='child', field='child'),
-)
-JOINT = _whole('joint', 'A joint.', JointSpec, _JOINT, _OF_JOINT, many=True, twice=_TWICE)
-
-# The looks of links, for tools that draw the robot.
-
-_RADIUS = _require_value('radius', read_number, 'Radius [m].')
-_LENGTH = _require_value('length', read_number, 'Length along z [m].')
-_EDGE_LENGTHS = _require_value('size', read_vector, 'Lengths of its edges [m].')
-_FILE = _require_value('filename', str, 'Its URI or path.')
-_SCALE = Value('scale', read_vector, 'Factors along x, y and z, `1 1 1` by default.')
-SHAPES = (
-    _whole('box', 'A box.', None, (_EDGE_LENGTHS,), field='shape'),
-    _whole('cylinder', 'A cylinder.', None, (_RADIUS, _LENGTH), field='shape'),
-    _whole('capsule', 'A cylinder with round ends.', None, (_RADIUS, _LENGTH), field='shape'),
-    _whole('sphere', 'A sphere.', None, (_RADIUS,), field='shape'),
-    _whole('mesh', 'A file.', None, (_FILE, _SCALE), field='shape'),
-)
-_COLOR = (
-    Value('name', str, 'Name of a `<material>` of the robot.'),
-    Value(
-        'rgba', read_color, 'Red, green, blue and opacity, 0 to 1.', within='color', field='color'
-    ),
-)
-MATERIAL = Row('material', 'Color.', None, _COLOR)
-_GEOMETRY = Row('geometry', 'Its shape.', None, (), SHAPES)
-_OF_VISUAL = (ORIGIN, _GEOMETRY, MATERIAL)
-VISUAL = Row('visual', 'The looks of a link.', None, (), _OF_VISUAL, many=True)
-
-# `<ros2_control>` blocks. An invalid value is an error and keeps its default; the block and its
-# transmissions are used.
-
-PARAM = Row(
-    'param',
-    'A parameter of the element around it.',
-    ParameterSpec,
-    (_ANY_NAME, Value('text', str, 'Its value.', place='text', field='value')),
-    field='parameters',
-    many=True,
-    last_counts=True,
-    twice=('ignored', 'the parameter is given twice, the last one is used'),
-)
-_ENABLED = Value(
-    'enable',
-    read_boolean,
-    'Whether the limits apply.',
-    within='limits',
-    field='limits_enabled',
-    missing='<{tag}> without enable',
-    expected='enable="true" or "false"',
-)
-_NOT_READ = 'Not read; a warning.'
-_INITIAL = '<param name="initial_value">'
-
-
-def _make_bound(name: str, meaning: str) -> Value:
-    # An invalid bound is no limit, as in ros2_control.
-    unusable = f'{name} cannot be read and is ignored'
-    return Value(name, read_number, meaning, place='param', unusable=unusable, fault='ignored')
-
-
-_INTERFACE = (
-    _NAME,
-    Value('size', read_positive_integer, 'Number of elements.'),
-    Value('data_type', str, 'Type of its value.'),
-    Value('initial_value', str, _NOT_READ, place='ignored', expected=_INITIAL),
-    Value('initial_value', str, 'Its first value.', place='param'),
-    _make_bound('min', 'Minimum; in a command interface it limits the joint.'),
-    _make_bound('max', 'Maximum; in a command interface it limits the joint.'),
-    _ENABLED,
-)
-INTERFACES = tuple(
-    Row(tag, meaning, InterfaceSpec, _INTERFACE, (PARAM,), field=f'{tag}s', many=True)
-    for tag, meaning in (
-        ('command_interface', 'A quantity that can be commanded.'),
-        ('state_interface', 'A quantity that is measured.'),
-    )
-)
-_FOLLOWS = Value('mimic', read_boolean, 'Whether it follows the `<mimic>` of the URDF.')
-COMPONENTS = tuple(
-    Row(
-        tag,
-        meaning,
-        ComponentSpec,
-        values,
-        (*INTERFACES, PARAM),
-        field='components',
-        many=True,
-        twice=('ignored', 'the {tag} is declared twice in this block, the first one is used'),
-    )
-    for tag, meaning, values in (
-        ('joint', 'A joint of the URDF.', (_NAME, _FOLLOWS, _ENABLED)),
-        ('sensor', 'A sensor.', (_NAME, _ENABLED)),
-        ('gpio', 'Inputs and outputs.', (_NAME,)),
-    )
-)
-_DRIVER = (
-    Value('text', str, 'Its type.', place='text', within='plugin', field='plugin'),
-    Value('text', str, 'Its group.', place='text', within='group', field='group'),
-)
-HARDWARE = Row('hardware', 'The driver.', None, _DRIVER, (PARAM,), last_counts=True)
-_PROPERTIES = Row('properties', 'Not read.', many=True)
-
-# Transmissions of both dialects. A transmission with an error is rejected. Everything that the
-# dialect does not define is a parameter for the type of the transmission, which reports unused
-# ones.
-
-
-def _list_end_values(reduction: str, place: Place) -> tuple[Value, ...]:
-    meaning = 'Ratio, actuator over joint, other than zero.'
-    return (
-        Value('role', str, 'Its role in the type: `joint1`, `actuator2`.', place=place),
-        Value(reduction, read_ratio, meaning, place=place, field=MECHANICAL_REDUCTION),
-        Value('offset', read_number, 'Joint position at actuator zero [rad or m].', place=place),
-    )
-
-
-def _make_type_value(tag: str, foreign: str) -> Value:
-    return Value(
-        tag,
-        str,
-        'Type of the transmission.',
-        place='child',
-        field='type',
-        missing='<{name}> is missing',
-        expected='<{name}> with the type of the transmission',
-        foreign=foreign,
-    )
-
-
-_transmission = partial(
-    Row, 'transmission', spec=TransmissionSpec, many=True, unknown='parameters', ends='never'
-)
-_end = partial(Row, spec=TransmissionEnd, many=True, unknown='parameters', ends='end')
-_joint_end = partial(_end, 'joint', 'A joint that it moves.', field='joints')
-_actuator_end = partial(_end, 'actuator', 'An actuator that moves it.', field='actuators')
-
-_READ_ONLY = Value('read_only', read_boolean, 'Whether it is only measured, never commanded.')
-_ROS2_END = (_NAME, *_list_end_values('mechanical_reduction', 'either'), _READ_ONLY)
-ROS2_TRANSMISSION = _transmission(
-    meaning='A transmission of the block.',
-    values=(_NAME, _make_type_value('plugin', 'type')),
-    children=(_joint_end(values=_ROS2_END), _actuator_end(values=_ROS2_END), PARAM),
-    field='transmissions',
-)
-
-HARDWARE_INTERFACE = Row(
-    'hardwareInterface',
-    'An interface; a joint with only `JointStateInterface` is measured, not commanded.',
-    field='command_interfaces',
-    many=True,
-)
-IGNORE_ABSOLUTE_ENCODER = Row(
-    'ignoreTransmissionAbsoluteEncoder',
-    'In every joint or in none, with any text: absolute positions pass through by role.',
-)
-_OF_JOINT_END = (HARDWARE_INTERFACE, IGNORE_ABSOLUTE_ENCODER)
-_ROLE_ATTRIBUTE = Value('role', str, _NOT_READ, place='ignored', expected='<role>')
-_ROS1_END = (_NAME, _ROLE_ATTRIBUTE, *_list_end_values('mechanicalReduction', 'child'))
-_MISSING, _EXPECTED = '<{name}> is missing', 'the ratio inside <{tag}>'
-_ROS1_ACTUATOR = tuple(
-    replace(value, missing=_MISSING, expected=_EXPECTED) if value.read is read_ratio else value
-    for value in _ROS1_END
-)
-_TYPE_ATTRIBUTE = Value('type', str, _NOT_READ, place='ignored', expected='<type>')
-ROS1_TRANSMISSION = _transmission(
-    meaning='A transmission of ROS 1.',
-    values=(_NAME, _make_type_value('type', 'plugin'), _TYPE_ATTRIBUTE),
-    children=(
-        _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
-        _actuator_end(values=_ROS1_ACTUATOR, children=(HARDWARE_INTERFACE,)),
-    ),
-)
-
-#: The transmissions of each dialect.
-TRANSMISSIONS: dict[Dialect, Row] = {
-    'ros2_control': ROS2_TRANSMISSION,
-    'ros_control': ROS1_TRANSMISSION,
-}
-#: Tag of the reduction of a joint or an actuator.
-REDUCTION_TAGS: dict[Dialect, str] = {
-    dialect: row.children[0].value(MECHANICAL_REDUCTION).name
-    for dialect, row in TRANSMISSIONS.items()
-}
-
-_NO_TYPE = '<{tag}> without a type'
-_BLOCK = (
-    _ANY_NAME,
-    Value('type', str, '`system`, `actuator` or `sensor`.', may_be_empty=True, missing=_NO_TYPE),
-    Value('is_async', read_boolean, 'Whether it has a thread of its own.'),
-    Value('rw_rate', read_rate, 'Rate of its cycles [Hz]; 0: as the controller manager.'),
-)
-ROS2_CONTROL = Row(
-    'ros2_control',
-    'Hardware, its components and its transmissions.',
-    Ros2ControlSpec,
-    _BLOCK,
-    (HARDWARE, _PROPERTIES, ROS2_TRANSMISSION, *COMPONENTS),
-    many=True,
-    unknown='refused',
-    ends='never',
-)
+def _find_named(kind: str, specs: Sequence[_Named], name: str) -> _Named:
+    for spec in specs:
+        if spec.name == name:
+            return spec
+    raise UnknownNameError(kind, name, tuple(spec.name for spec in specs))

@@ -6,24 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 import re
-from typing import Any
 
-from transmission_bridge.description.document.values import MECHANICAL_REDUCTION
+from transmission_bridge.description.document.values import (
+    MECHANICAL_REDUCTION,
+    read_boolean,
+    read_number,
+    read_ratio,
+)
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import Row
+from transmission_bridge.description.rows import ANY_NAME, NAME, NOT_READ, Place, Row, Value
 from transmission_bridge.description.specs import (
-    HARDWARE_INTERFACE,
-    IGNORE_ABSOLUTE_ENCODER,
+    Dialect,
+    ParameterSpec,
     RejectedTransmission,
-    ROS1_TRANSMISSION,
-    ROS2_TRANSMISSION,
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
+from transmission_bridge.description.walker import Fields, make_spec, Walker
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------
 
@@ -34,54 +37,40 @@ class Draft:
     A ``<transmission>`` before its comparison with the rest of the robot.
 
     :param spec: The transmission, as far as it could be read.
+    :param rejected: What is left of it if it is rejected: names as written, empty for a joint
+        without a name; unknown are the joints that its block does not declare.
     :param refused: Whether it has an error finding.
-    :param joints: Names of its joints as written; empty for a joint without a name.
-    :param actuators: Names of its actuators.
-    :param unknown_joints: Its joints that its block does not declare.
-    :param with_units: Actuators with units of their driver.
     :param lacks_actuator: Whether it is in a ``type="actuator"`` block and declares no actuator.
     """
 
     spec: TransmissionSpec
+    rejected: RejectedTransmission
     refused: bool
-    joints: tuple[str, ...]
-    actuators: tuple[str, ...]
-    unknown_joints: tuple[str, ...] = ()
-    with_units: tuple[str, ...] = ()
     lacks_actuator: bool = False
 
-    def make_rejected(self, unknown: Sequence[str]) -> RejectedTransmission:
-        """Make the rejected transmission; ``unknown`` has its joints that the robot lacks."""
-        return RejectedTransmission(
-            name=self.spec.name,
-            type=self.spec.type,
-            dialect=self.spec.dialect,
-            joints=self.joints,
-            actuators=self.actuators,
-            block=self.spec.block,
-            unknown_joints=tuple(dict.fromkeys([*self.unknown_joints, *unknown])),
-            with_units=self.with_units,
-            line=self.spec.line,
-            path=self.spec.path,
-        )
 
-
-def _make_draft(element: Element, values: Fields, *, refused: bool, **more: Any) -> Draft:
+def _make_draft(
+    element: Element, values: Fields, *, refused: bool, lacks_actuator: bool = False
+) -> Draft:
     nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
-    actuators = element.find_all('actuator')
-    names = {
-        'joints': tuple(joint.get('name') or '' for joint in element.find_all('joint')),
-        'actuators': tuple(actuator.get('name') or '' for actuator in actuators),
-        'with_units': tuple(each.get('name') or '' for each in actuators if _has_unit(each)),
-    }
-    made = make_spec(TransmissionSpec, element, nothing | values)
-    return Draft(spec=made, refused=refused, **(names | more))
-
-
-def _has_unit(actuator: Element) -> bool:
-    names = [child.get('name') or '' for child in actuator.find_all('param')]
-    names += [*actuator.attributes, *(child.tag for child in actuator.children)]
-    return any(name.endswith('_unit') for name in names)
+    spec = make_spec(TransmissionSpec, element, nothing | values)
+    actuators, with_units = [], []
+    for actuator in element.find_all('actuator'):
+        actuators.append(actuator.get('name') or '')
+        names = [child.get('name') or '' for child in actuator.find_all('param')]
+        names += [*actuator.attributes, *(child.tag for child in actuator.children)]
+        with_units += actuators[-1:] * any(name.endswith('_unit') for name in names)
+    rejected = RejectedTransmission(
+        name=spec.name,
+        type=spec.type,
+        dialect=spec.dialect,
+        joints=tuple(joint.get('name') or '' for joint in element.find_all('joint')),
+        actuators=tuple(actuators),
+        with_units=tuple(with_units),
+        line=spec.line,
+        path=spec.path,
+    )
+    return Draft(spec, rejected, refused, lacks_actuator)
 
 
 # -- Role order ----------------------------------------------------------------------------------
@@ -112,8 +101,8 @@ def _sort_by_role(
             findings.add_warning(
                 members[0],
                 f"{side} '{members[0].name}' has the role of {other}",
-                expected=f"'{side}1'",
-                found=f"'{members[0].role}'",
+                f"'{side}1'",
+                f"'{members[0].role}'",
             )
         return tuple(members)
     canonical = {f'{side}{number + 1}': number for number in range(len(members))}
@@ -128,7 +117,7 @@ def _sort_by_role(
             expected = f"'{role.lower()}'"
         if what:
             message, found = f"{side} '{member.name}': {what}", f"'{role}'" if role else 'none'
-            findings.add_error(member, message, expected=expected, found=found)
+            findings.add_error(member, message, expected, found)
             return ()
         seen.add(role)
     foreign = [member for member in members if member.role not in canonical]
@@ -137,10 +126,10 @@ def _sort_by_role(
     found = ', '.join(f"'{member.role}'" for member in members)
     if len(foreign) < len(members):
         message = f'only some {side} roles are canonical'
-        findings.add_error(foreign[0], message, expected=expected, found=found)
+        findings.add_error(foreign[0], message, expected, found)
         return ()
     message = f'no {side} role is canonical, document order is used'
-    findings.add_warning(foreign[0], message, expected=expected, found=found)
+    findings.add_warning(foreign[0], message, expected, found)
     return tuple(members)
 
 
@@ -154,13 +143,13 @@ _GIVEN = ('role', MECHANICAL_REDUCTION, 'offset', 'read_only')
 def _finish_end(walker: Walker, element: Element, values: Fields, _: int) -> TransmissionEnd:
     values['given'] = frozenset(values.keys() & _GIVEN)
     # It concerns the whole transmission: see _ignores_absolute_encoder().
-    values.pop(IGNORE_ABSOLUTE_ENCODER.tag, None)
+    values.pop(_IGNORE_ABSOLUTE_ENCODER.tag, None)
     if 'command_interfaces' in values:
         values['command_interfaces'] = tuple(filter(None, values['command_interfaces']))
     # Only a ``<param>`` can have this name: an attribute or a child is the role itself.
     for role in [each for each in values['parameters'] if each.name == 'role']:
         what = '<param name="role">'
-        walker.findings.add_ignored(role, f'{what} is ignored here', expected='<role>', found=what)
+        walker.findings.add_ignored(role, f'{what} is ignored here', '<role>', what)
     values['parameters'] = tuple(each for each in values['parameters'] if each.name != 'role')
     values.setdefault('name', '')
     end: TransmissionEnd = make_spec(TransmissionEnd, element, values)
@@ -176,18 +165,12 @@ def _sort_members(
         names: set[str] = set()
         if not count and not (lacks_actuator and side == 'actuator'):
             walker.findings.add_error(
-                element,
-                f'no {side} in the transmission',
-                expected=f'at least one <{side}>',
-                found='none',
+                element, f'no {side} in the transmission', f'at least one <{side}>'
             )
         for member in members:
             if member.name in names:
                 walker.findings.add_error(
-                    member,
-                    f'{side} twice in one transmission',
-                    expected='another name',
-                    found=f"'{member.name}'",
+                    member, f'{side} twice in one transmission', 'another name', f"'{member.name}'"
                 )
             names.add(member.name)
         sound = len(names) == count
@@ -207,18 +190,15 @@ def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) 
         findings.add_error(
             element,
             'an actuator is implied only for exactly one joint',
-            expected='one joint, or <actuator> elements',
-            found=f'{len(values["joints"])} joints',
+            'one joint, or <actuator> elements',
+            f'{len(values["joints"])} joints',
         )
     for side in ('joint', 'actuator'):
         members = element.find_all(side)
         roles = [each for member in members[:1] for each in member.find_all('role') if each.text]
         if len(members) == 1 and not members[0].get('role') and not roles:
             findings.add_ignored(
-                members[0],
-                'the role is missing; ros2_control rejects that',
-                expected=f"role '{side}1'",
-                found='none',
+                members[0], 'the role is missing; ros2_control rejects that', f"role '{side}1'"
             )
     values['dialect'] = 'ros2_control'
     refused = findings.errors > errors
@@ -234,33 +214,17 @@ _STATE_ONLY = 'JointStateInterface'
 
 def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
     """Read a transmission directly in the robot."""
-    type_name = element.get('type')
-    is_outside = type_name is None and element.find_child('plugin') is not None
-    if element.find_child('type') is not None or (type_name is None and not is_outside):
+    if element.find_child('plugin') is None or element.find_child('type') is not None:
         draft: Draft = walker.read_element(element, ROS1_TRANSMISSION)
         return draft
-    message, expected = 'a transmission in the style of the PR2 is not read', '<type>, as in ROS 1'
-    found = f"attribute type='{type_name}'"
-    if is_outside:
-        message = 'a transmission of ros2_control is outside of <ros2_control>'
-        expected, found = 'it inside <ros2_control>, after the joints', '<plugin> in <robot>'
-    walker.findings.add_error(element, message, expected=expected, found=found)
-    # Its joints, as in <flexJoint> and <gap_joint>, are rejected: to pass them through would be an
-    # invented ratio.
-    names = {
-        f'{side}s': tuple(
-            name
-            for child in element.children
-            if child.tag.lower().endswith(side) and (name := child.get('name'))
-        )
-        for side in ('joint', 'actuator')
-    }
-    values = {
-        'name': element.get('name') or '',
-        'type': type_name or '',
-        'dialect': 'ros_control',
-    }
-    return _make_draft(element, values, refused=True, **names)
+    walker.findings.add_error(
+        element,
+        'a transmission of ros2_control is outside of <ros2_control>',
+        'it inside <ros2_control>, after the joints',
+        '<plugin> in <robot>',
+    )
+    values = {'name': element.get('name') or '', 'dialect': 'ros_control'}
+    return _make_draft(element, values, refused=True)
 
 
 def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
@@ -278,8 +242,7 @@ def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) 
             findings.add_ignored(
                 joint,
                 f"joint '{joint.name}' has no interface; ROS 1 rejects that",
-                expected=f'<{HARDWARE_INTERFACE.tag}>',
-                found='none',
+                f'<{_HARDWARE_INTERFACE.tag}>',
             )
     values |= {
         'dialect': 'ros_control',
@@ -297,15 +260,15 @@ def _can_be_commanded(joint: TransmissionEnd) -> bool:
 
 def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
     """Whether every joint has the flag; its text is ignored, as in ROS 1."""
-    tag = IGNORE_ABSOLUTE_ENCODER.tag
+    tag = _IGNORE_ABSOLUTE_ENCODER.tag
     joints = element.find_all('joint')
     present = [flag for joint in joints if (flag := joint.find_child(tag)) is not None]
     if present and len(present) < len(joints):
         findings.add_ignored(
             present[0],
             f'<{tag}> is ignored here',
-            expected='it in every joint, or in none',
-            found=f'{len(present)} of {len(joints)}',
+            'it in every joint, or in none',
+            f'{len(present)} of {len(joints)}',
         )
         return False
     for flag in present:
@@ -313,21 +276,113 @@ def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
             findings.add_warning(
                 flag,
                 f'<{tag}> is true with any text',
-                expected='no such element, for false',
-                found=f"'{flag.text}'",
+                'no such element, for false',
+                f"'{flag.text}'",
             )
     return bool(present)
 
 
-_MEMBERS = (
-    row
-    for transmission in (ROS2_TRANSMISSION, ROS1_TRANSMISSION)
-    for row in transmission.children
-    if row.spec is TransmissionEnd
+# -- The tables; docs/transmissions.md lists their rows ------------------------------------------
+#
+# Transmissions of both dialects. A transmission with an error is rejected. Everything that the
+# dialect does not define is a parameter for the type of the transmission, which reports unused
+# ones.
+
+PARAM = Row(
+    'param',
+    'A parameter of the element around it.',
+    ParameterSpec,
+    (ANY_NAME, Value('text', str, 'Its value.', place='text', field='value')),
+    field='parameters',
+    many=True,
+    last_counts=True,
+    twice=('ignored', 'the parameter is given twice, the last one is used'),
 )
-FINISH: dict[Row, Finish] = {
-    **dict.fromkeys(_MEMBERS, _finish_end),
-    HARDWARE_INTERFACE: lambda walker, element, values, errors: element.text,
-    ROS2_TRANSMISSION: _finish_ros2,
-    ROS1_TRANSMISSION: _finish_ros1,
+
+
+def _list_end_values(reduction: str, place: Place) -> tuple[Value, ...]:
+    meaning = 'Ratio, actuator over joint, other than zero.'
+    return (
+        Value('role', str, 'Its role in the type: `joint1`, `actuator2`.', place=place),
+        Value(reduction, read_ratio, meaning, place=place, field=MECHANICAL_REDUCTION),
+        Value('offset', read_number, 'Joint position at actuator zero [rad or m].', place=place),
+    )
+
+
+def _make_type_value(tag: str, foreign: str) -> Value:
+    return Value(
+        tag,
+        str,
+        'Type of the transmission.',
+        place='child',
+        field='type',
+        missing='<{name}> is missing',
+        expected='<{name}> with the type of the transmission',
+        foreign=foreign,
+    )
+
+
+_transmission = partial(
+    Row, 'transmission', spec=TransmissionSpec, many=True, unknown='parameters', ends='never'
+)
+_end = partial(
+    Row,
+    spec=TransmissionEnd,
+    many=True,
+    unknown='parameters',
+    ends='end',
+    finish=_finish_end,
+)
+_joint_end = partial(_end, 'joint', 'A joint that it moves.', field='joints')
+_actuator_end = partial(_end, 'actuator', 'An actuator that moves it.', field='actuators')
+
+_READ_ONLY = Value('read_only', read_boolean, 'Whether it is only measured, never commanded.')
+_ROS2_END = (NAME, *_list_end_values('mechanical_reduction', 'either'), _READ_ONLY)
+ROS2_TRANSMISSION = _transmission(
+    meaning='A transmission of the block.',
+    values=(NAME, _make_type_value('plugin', 'type')),
+    children=(_joint_end(values=_ROS2_END), _actuator_end(values=_ROS2_END), PARAM),
+    field='transmissions',
+    finish=_finish_ros2,
+)
+
+_HARDWARE_INTERFACE = Row(
+    'hardwareInterface',
+    'An interface; a joint with only `JointStateInterface` is measured, not commanded.',
+    field='command_interfaces',
+    many=True,
+    finish=lambda walker, element, values, errors: element.text,
+)
+_IGNORE_ABSOLUTE_ENCODER = Row(
+    'ignoreTransmissionAbsoluteEncoder',
+    'In every joint or in none, with any text: absolute positions pass through by role.',
+)
+_OF_JOINT_END = (_HARDWARE_INTERFACE, _IGNORE_ABSOLUTE_ENCODER)
+_ROLE_ATTRIBUTE = Value('role', str, NOT_READ, place='ignored', expected='<role>')
+_ROS1_END = (NAME, _ROLE_ATTRIBUTE, *_list_end_values('mechanicalReduction', 'child'))
+_MISSING, _EXPECTED = '<{name}> is missing', 'the ratio inside <{tag}>'
+_ROS1_ACTUATOR = tuple(
+    replace(value, missing=_MISSING, expected=_EXPECTED) if value.read is read_ratio else value
+    for value in _ROS1_END
+)
+_TYPE_ATTRIBUTE = Value('type', str, NOT_READ, place='ignored', expected='<type>')
+ROS1_TRANSMISSION = _transmission(
+    meaning='A transmission of ROS 1.',
+    values=(NAME, _make_type_value('type', 'plugin'), _TYPE_ATTRIBUTE),
+    children=(
+        _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
+        _actuator_end(values=_ROS1_ACTUATOR, children=(_HARDWARE_INTERFACE,)),
+    ),
+    finish=_finish_ros1,
+)
+
+#: The transmissions of each dialect.
+TRANSMISSIONS: dict[Dialect, Row] = {
+    'ros2_control': ROS2_TRANSMISSION,
+    'ros_control': ROS1_TRANSMISSION,
+}
+#: Tag of the reduction of a joint or an actuator.
+REDUCTION_TAGS: dict[Dialect, str] = {
+    dialect: row.children[0].value(MECHANICAL_REDUCTION).name
+    for dialect, row in TRANSMISSIONS.items()
 }

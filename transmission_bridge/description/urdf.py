@@ -5,21 +5,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 import math
+from typing import get_args
 
+from transmission_bridge.description.document.values import (
+    make_choice_reader,
+    read_magnitude,
+    read_number,
+    read_quaternion,
+    read_vector,
+)
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings, Placed
-from transmission_bridge.description.rows import Row
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.rows import NAME, Row, Twice, Value
 from transmission_bridge.description.specs import (
-    AXIS,
-    JOINT,
+    DynamicsSpec,
+    JointLimits,
     JointSpec,
+    JointType,
     LinkSpec,
-    ORIGIN,
+    MimicSpec,
     Pose,
 )
-from transmission_bridge.description.walker import Fields, Finish, Unusable, Walker
+from transmission_bridge.description.walker import Fields, Unusable, Walker
 from transmission_bridge.errors import closest
 
 #: Types of joints that have no axis.
@@ -42,14 +52,12 @@ class RobotJoints:
         """Whether the robot has such a joint, usable or dropped."""
         return name in self._lines
 
-    def report_missing_joint(
-        self, report: Callable[..., None], place: Placed, name: str, prefix: str = ''
-    ) -> None:
-        """Report why no usable joint has this name."""
+    def explain_missing(self, name: str, prefix: str = '') -> tuple[str, str, str]:
+        """Return message, expectation and finding about a name that no usable joint has."""
         message = f"the robot has no joint '{name}'{closest(name, self._by_name)}"
         if name in self._lines:
             message = f"joint '{name}' of line {self._lines[name]} could not be read"
-        report(place, prefix + message, expected='a joint of the URDF', found=f"'{name}'")
+        return prefix + message, 'a joint of the URDF', f"'{name}'"
 
 
 # -- Links and joints ----------------------------------------------------------------------------
@@ -60,19 +68,16 @@ def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> 
     if quaternion is not None:
         if 'rpy' in values:
             walker.findings.add_error(
-                element,
-                '<origin> has two rotations',
-                expected='rpy or quat_xyzw',
-                found='both',
+                element, '<origin> has two rotations', 'rpy or quat_xyzw', 'both'
             )
             raise Unusable
         values['rpy'] = _convert_quaternion(*quaternion)
-    elif 'quat_xyzw' in element.attributes and element.is_in(JOINT.tag):
+    elif 'quat_xyzw' in element.attributes:
         walker.findings.add_ignored(
             element,
             'quat_xyzw is ignored: it needs a newer version of URDF',
-            expected='<robot version="1.1">, or rpy',
-            found='version 1.0',
+            '<robot version="1.1">, or rpy',
+            'version 1.0',
         )
     return Pose(**values)
 
@@ -107,10 +112,7 @@ def _finish_axis(
         if element.parent is not None and element.parent.get('type') in _WITHOUT_AXIS:
             return (1.0, 0.0, 0.0)
         walker.findings.add_error(
-            element,
-            'the joint axis has no direction',
-            expected='a vector other than 0 0 0',
-            found='0 0 0',
+            element, 'the joint axis has no direction', 'a vector other than 0 0 0', '0 0 0'
         )
         raise Unusable
     x, y, z = x / scale, y / scale, z / scale
@@ -118,7 +120,52 @@ def _finish_axis(
     return (x / length, y / length, z / length)
 
 
-FINISH: dict[Row, Finish] = {ORIGIN: _finish_origin, AXIS: _finish_axis}
+# A link or a joint with an error is dropped, because the rest of it would be a guess. The specs
+# have the meanings.
+
+whole = partial(Row, ends='error')
+_TWICE: Twice = ('error', '{tag} described twice, the first one counts')
+_POSE = (
+    Value('xyz', read_vector),
+    Value('rpy', read_vector),
+    Value('quat_xyzw', read_quaternion, since=(1, 1)),
+)
+ORIGIN = whole('origin', spec=Pose, values=_POSE, finish=_finish_origin)
+LINK = whole('link', spec=LinkSpec, values=(NAME,), many=True, twice=_TWICE)
+_DIRECTION = Value('xyz', read_vector, missing='<{tag}> without {name}')
+_AXIS = whole('axis', values=(_DIRECTION,), finish=_finish_axis)
+_LIMITS = (
+    Value('velocity', read_magnitude),
+    Value('effort', read_magnitude),
+    Value('lower', read_number),
+    Value('upper', read_number),
+)
+_MIMIC = (
+    Value('joint', str, missing='<{tag}> without a joint'),
+    Value('multiplier', read_number),
+    Value('offset', read_number),
+)
+_DYNAMICS = (Value('damping', read_number), Value('friction', read_number))
+_OF_JOINT = (
+    ORIGIN,
+    _AXIS,
+    whole('limit', spec=JointLimits, values=_LIMITS, field='limits'),
+    whole('mimic', spec=MimicSpec, values=_MIMIC),
+    whole('dynamics', spec=DynamicsSpec, values=_DYNAMICS),
+)
+_JOINT = (
+    NAME,
+    Value(
+        'type',
+        make_choice_reader(*get_args(JointType)),
+        missing='joint without a type',
+        expected='one of ' + ', '.join(get_args(JointType)),
+        unusable='unknown joint type',
+    ),
+    Value('link', str, within='parent', field='parent'),
+    Value('link', str, within='child', field='child'),
+)
+JOINT = whole('joint', spec=JointSpec, values=_JOINT, children=_OF_JOINT, many=True, twice=_TWICE)
 
 
 def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
@@ -128,13 +175,10 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
         if limits is None:
             if joint.type in ('revolute', 'prismatic'):
                 findings.add_ignored(
-                    joint,
-                    f'{joint.type} joint without limits is unlimited',
-                    expected='<limit>',
-                    found='none',
+                    joint, f'{joint.type} joint without limits is unlimited', '<limit>'
                 )
             continue
-        limit = findings.find_child_or_self(joint, 'limit')
+        limit, *_ = findings.find_element(joint).find_all('limit')
         if limit.get('acceleration') is not None:
             text = 'acceleration is not used: controllers and planners limit accelerations'
             findings.add_info(limit, text)
@@ -143,16 +187,15 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
             findings.add_ignored(
                 limit,
                 '<limit> is incomplete: a missing limit is infinite',
-                expected=' and '.join(f'attribute {name}' for name in missing),
-                found='none',
+                ' and '.join(f'attribute {name}' for name in missing),
             )
         lower, upper = limits.lower, limits.upper
         if lower is not None and upper is not None and lower > upper:
             findings.add_warning(
                 limit,
                 'the lower limit is above the upper one',
-                expected='lower at most upper',
-                found=f'{lower} to {upper}',
+                'lower at most upper',
+                f'{lower} to {upper}',
             )
 
 
@@ -168,9 +211,7 @@ def check_tree(
     """Report joints without known links, links with two parents, loops and several roots."""
     if not links:
         if joints.usable:
-            findings.add_ignored(
-                root, 'there is no kinematic tree', expected='links', found='joints only'
-            )
+            findings.add_ignored(root, 'there is no kinematic tree', 'links', 'joints only')
         return
     # A joint may refer to a link that was dropped.
     known = {element.get('name') for element in root.find_all('link')}
@@ -182,15 +223,15 @@ def check_tree(
             findings.add_ignored(
                 joint,
                 f'unknown {end} link' if link else f'joint without a {end} link',
-                expected='a link of the robot' if link else f'<{end} link="...">',
-                found=f"'{link}'" if link else 'none',
+                'a link of the robot' if link else f'<{end} link="...">',
+                f"'{link}'" if link else 'none',
             )
         if joint.child in parent_of:
             findings.add_ignored(
                 joint,
                 'the child link already has a parent',
-                expected='a link that no other joint moves',
-                found=f"'{joint.child}'",
+                'a link that no other joint moves',
+                f"'{joint.child}'",
             )
         elif joint.child and joint.parent:
             parent_of[joint.child] = joint.parent
@@ -199,18 +240,15 @@ def check_tree(
         moved_by.setdefault(joint.child, joint)
     for start, loop in iterate_loops(parent_of, moved_by):
         findings.add_ignored(
-            moved_by[start],
-            'the joints form a loop',
-            expected='a tree',
-            found=f"link '{loop[0]}' above itself",
+            moved_by[start], 'the joints form a loop', 'a tree', f"link '{loop[0]}' above itself"
         )
     roots = [link for link in links if link.name not in parent_of]
     if len(roots) > 1 and len(joints.usable) == len(root.find_all('joint')):
         findings.add_ignored(
             roots[1],
             'the links form more than one tree',
-            expected='one root link',
-            found=', '.join(link.name for link in roots[:5]) + (', …' if len(roots) > 5 else ''),
+            'one root link',
+            ', '.join(link.name for link in roots[:5]) + (', …' if len(roots) > 5 else ''),
             subject='',
         )
 

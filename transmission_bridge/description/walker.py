@@ -29,23 +29,11 @@ class Unusable(Exception):
     """The element cannot be used; a finding has the reason."""
 
 
-#: Makes the spec of an element from its values, for rows that need more than the table. The last
-#: argument is the number of errors before the element.
-Finish = Callable[['Walker', Element, Fields, int], Any]
-
-
 class Walker:
-    """
-    Reads elements by their rows.
+    """Reads elements by their rows; ``findings`` receives the findings."""
 
-    :param findings: Receives the findings.
-    :param finish: Makes the spec, for rows that need more than the table.
-    """
-
-    def __init__(self, findings: Findings, finish: Mapping[Row, Finish]) -> None:
+    def __init__(self, findings: Findings) -> None:
         self.findings = findings
-        self._finish = finish
-        self._reports = {'error': findings.add_error, 'ignored': findings.add_ignored}
         version = _VERSION.fullmatch(findings.root.get('version') or '1.0')
         self._version = tuple(map(int, version.groups())) if version else (0, 0)
 
@@ -69,8 +57,8 @@ class Walker:
             )
         elif row.unknown == 'refused':
             self._report_unknown(element, row)
-        if row in self._finish:
-            made = self._finish[row](self, element, values, errors)
+        if row.finish is not None:
+            made = row.finish(self, element, values, errors)
         else:
             made = values if row.spec is None else make_spec(row.spec, element, values)
         if row.ends == 'end' and self.findings.errors > errors:
@@ -89,7 +77,7 @@ class Walker:
                 level, message = row.twice
                 message = message.format(tag=element.tag)
                 found = f"'{key[1]}'"
-                self._reports[level](element, message, expected='another name', found=found)
+                self.findings.add(level, element, message, expected='another name', found=found)
                 if not row.last_counts:
                     continue
                 del specs[key]
@@ -107,8 +95,8 @@ class Walker:
             self.findings.add_ignored(
                 elements[0],
                 f'several <{row.tag}> elements, the last one is used',
-                expected=f'one <{row.tag}>',
-                found=str(len(elements)),
+                f'one <{row.tag}>',
+                str(len(elements)),
             )
         return self.read_element(elements[-1 if row.last_counts else 0], row)
 
@@ -123,7 +111,7 @@ class Walker:
             return
         if value.place == 'ignored':
             message, found = f'attribute {value.name} is ignored here', f"'{texts[0][1]}'"
-            self.findings.add_ignored(place, message, expected=value.expected, found=found)
+            self.findings.add_ignored(place, message, value.expected, found)
             return
         errors = self.findings.errors
         parsed = []
@@ -132,9 +120,8 @@ class Walker:
                 parsed.append(value.read(text))
             except ValueFault as fault:
                 what = value.name + (f' of <{at.tag}>' if row.ends == 'error' else '')
-                message = value.unusable or f'{what} is not usable'
-                report = self._reports[value.fault]
-                report(at, message, expected=fault.expected, found=fault.found)
+                message = value.unusable.format(name=value.name) or f'{what} is not usable'
+                self.findings.add(value.fault, at, message, fault.expected, fault.found)
         if len(parsed) > 1:
             self._report_repeated(texts, parsed, value)
         if value.missing and (not parsed or (parsed[0] == '' and not value.may_be_empty)):
@@ -155,20 +142,20 @@ class Walker:
         self.findings.add_error(
             element,
             value.missing.format(**words),
-            expected=(value.expected or 'attribute {name}').format(**words),
-            found=_describe_substitute(element, row, value, texts),
+            (value.expected or 'attribute {name}').format(**words),
+            _describe_substitute(element, row, value, texts),
         )
 
     def _report_repeated(self, texts: Texts, parsed: list[Any], value: Value) -> None:
         if len(parsed) < len(texts):  # another error has the reason
             return
         differ = any(each != parsed[0] for each in parsed)
-        report = self.findings.add_error if differ else self.findings.add_warning
-        report(
+        self.findings.add(
+            'error' if differ else 'warning',
             texts[1][0],
             f'{value.name} is given more than once',
-            expected='one value',
-            found=' and '.join(f"'{text}'" for _, text in texts) if differ else 'the same again',
+            'one value',
+            ' and '.join(f"'{text}'" for _, text in texts) if differ else 'the same again',
         )
 
     def _report_unknown(self, element: Element, row: Row) -> None:
@@ -178,8 +165,8 @@ class Walker:
                 self.findings.add_error(
                     child,
                     f'unknown element{closest(child.tag, known)}',
-                    expected=f'one of {", ".join(known)}',
-                    found=f'<{child.tag}>',
+                    f'one of {", ".join(known)}',
+                    f'<{child.tag}>',
                     subject=element.get('name') or '',
                 )
 

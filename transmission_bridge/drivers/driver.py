@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description import effective_limits, ParameterSpec
+from transmission_bridge.description import ParameterSpec
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
@@ -263,8 +263,7 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
 
 
 def _compute_start(robot: RobotTransmissions, actuators: list[str], scales: Array) -> Array:
-    limits = [effective_limits(robot.description, name) for name in robot.joint_names]
-    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    lower, upper = robot.joint_limits[:, 0]
     joints = robot.actuator_to_joint('position', np.zeros(len(robot.actuator_names)))
     joints = np.where((joints < lower) | (joints > upper), np.clip(0.0, lower, upper), joints)
     start = np.nan_to_num(robot.joint_to_actuator('position', joints))

@@ -24,9 +24,10 @@ from transmission_bridge.bridge.options import list_parameter_names, PREFIX
 from transmission_bridge.description import (
     Finding,
     RejectedTransmission,
+    RobotDescription,
     TransmissionSpec,
 )
-from transmission_bridge.errors import counted, DescriptionError, sentence
+from transmission_bridge.errors import counted, DescriptionError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.tools.cli import (
     aligned,
@@ -58,15 +59,6 @@ _LIMITS = {
     'ratios': 'ratios',
 }
 
-#: The document of a file that cannot be parsed.
-_EMPTY: dict[str, Any] = {
-    'robot': '',
-    'transmissions': [],
-    'pass_through': [],
-    'without_velocity_limit': [],
-    'units': {},
-}
-
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
@@ -83,18 +75,6 @@ class CheckReport:
     findings: Sequence[Finding]
     lost: Sequence[str] = ()
 
-    def as_json(self, *, with_limits: bool) -> dict[str, Any]:
-        """
-        Return the document of ``check --json``.
-
-        :param with_limits: Whether transmissions have their limits.
-        """
-        transmissions = [
-            {key: value for key, value in each.items() if with_limits or key not in _LIMITS}
-            for each in self.document['transmissions']
-        ]
-        return {**self.document, 'transmissions': transmissions}
-
 
 def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     """
@@ -108,67 +88,54 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     """
     try:
         transmissions, notes = setup.robot(data)
+        findings = [*(Finding('warning', note) for note in notes), *transmissions.findings]
     except DescriptionError as error:
         place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
-        found = Finding('error', error.message, fatal_if_strict=True, **place)
-        return _build_report((found,))
+        findings = [Finding('error', error.message, **place)]
+        transmissions = RobotTransmissions(RobotDescription(name=''))
     robot = transmissions.description
-    limits = {
-        binding.spec.name: transmission_limits(transmissions, binding)
-        for binding in transmissions.bindings
-    }
-    findings: list[Finding] = [
-        *(Finding('warning', note) for note in notes),
-        *transmissions.findings,
+    findings += (
         *warn_of_implausible_numbers(transmissions),
         *warn_of_linkage_mistakes(transmissions),
         *warn_of_endless_commands(robot),
         *warn_of_several_interfaces(robot),
         *shared_limits(transmissions),
-    ]
+    )
+    limits: dict[str, TransmissionLimits] = {}
     for binding in transmissions.bindings:
-        findings += limit_findings(transmissions, binding, limits[binding.spec.name])
+        own = limits[binding.spec.name] = transmission_limits(transmissions, binding)
+        findings += limit_findings(transmissions, binding, own)
     findings += list_parameter_names(transmissions).findings
     if strict:
         findings = [
             replace(each, severity='error') if each.fatal_if_strict else each for each in findings
         ]
-    specs: list[TransmissionSpec | RejectedTransmission]
-    specs = sorted([*robot.transmissions, *robot.rejected], key=_get_line)
-    return _build_report(
-        sorted(findings, key=_get_line),
-        robot=robot.name,
-        transmissions=[
-            _describe_transmission(transmissions, each, limits, setup.numbers) for each in specs
+    findings.sort(key=lambda finding: finding.line or 0)
+    specs: list[TransmissionSpec | RejectedTransmission] = [*robot.transmissions, *robot.rejected]
+    specs.sort(key=lambda spec: spec.line or 0)
+    document = {
+        'robot': robot.name,
+        'transmissions': [
+            _describe_transmission(transmissions, spec, limits, setup.numbers) for spec in specs
         ],
-        pass_through=list(transmissions.pass_through),
-        without_velocity_limit=list(_list_unlimited_joints(transmissions)),
-        units={
+        'pass_through': list(transmissions.pass_through),
+        'without_velocity_limit': list(_list_unlimited_joints(transmissions)),
+        'units': {
             name: {
                 field: {'unit': unit.text or 'SI', 'scale': unit.scale}
-                for field, unit in zip(FIELDS, each.all_units, strict=True)
+                for field, unit in zip(FIELDS, units.all_units, strict=True)
             }
-            for name, each in transmissions.units.items()
+            for name, units in transmissions.units.items()
         },
-        lost=tuple(transmissions.lost_joints),
-    )
-
-
-def _build_report(
-    findings: Sequence[Finding], lost: Sequence[str] = (), **document: Any
-) -> CheckReport:
-    rows = [
-        {
-            **{key: getattr(each, key) for key in ('severity', 'line', 'path')},
-            'message': sentence(each.message, expected=each.expected, found=each.found),
-        }
-        for each in findings
-    ]
-    return CheckReport({**_EMPTY, **document, 'findings': rows}, findings, lost)
-
-
-def _get_line(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
-    return item.line or 0
+        'findings': [
+            {
+                **{key: getattr(finding, key) for key in ('severity', 'line', 'path')},
+                'message': finding.text,
+            }
+            for finding in findings
+        ],
+    }
+    return CheckReport(document, findings, tuple(transmissions.lost_joints))
 
 
 def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
@@ -188,26 +155,23 @@ def _describe_transmission(
     tuned: Mapping[str, float],
 ) -> dict[str, Any]:
     """Return a transmission, with tuned numbers in place of described ones."""
-
-    def members(side: str) -> list[dict[str, Any]]:
-        keys = ('role', 'mechanical_reduction', 'offset')
-        found = []
-        for end in getattr(spec, side):
-            name = end if isinstance(end, str) else end.name
-            place = f'{PREFIX}{spec.name}.{side}.{name}.'
-            numbers = {key: tuned.get(place + key, getattr(end, key, None)) for key in keys}
-            found.append({'name': name, **numbers})
-        return found
-
+    own = limits.get(spec.name) if isinstance(spec, TransmissionSpec) else None
     document = {key: getattr(spec, key) for key in ('name', 'type', 'dialect', 'line')}
-    loaded = spec.name in robot.transmissions and isinstance(spec, TransmissionSpec)
-    document['loaded'] = loaded
-    document |= {side: members(side) for side in ('joints', 'actuators')}
-    if loaded and (facts := robot.transmissions[spec.name].facts()):
+    document['loaded'] = own is not None
+    for side in ('joints', 'actuators'):
+        document[side] = []
+        for member in getattr(spec, side):
+            name = member if isinstance(member, str) else member.name
+            place = f'{PREFIX}{spec.name}.{side}.{name}.'
+            numbers = {
+                key: tuned.get(place + key, getattr(member, key, None))
+                for key in ('role', 'mechanical_reduction', 'offset')
+            }
+            document[side].append({'name': name, **numbers})
+    if own is not None and (facts := robot.transmissions[spec.name].facts()):
         document['facts'] = list(facts)
     for key, name in _LIMITS.items():
-        found = getattr(limits[spec.name], name) if loaded else ()
-        document[key] = [as_json(each) for each in found]
+        document[key] = [as_json(each) for each in (getattr(own, name) if own else ())]
     return document
 
 
@@ -239,15 +203,15 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         for each in transmissions
         for ratio in each['ratios']
     ]
-    sections = [
-        *((f"'{each['name']}'", _fold(each.get('facts', ()), width)) for each in transmissions),
-        ('ratios that vary, over the allowed positions', aligned(ratios, right=(3,))),
-    ]
-    for title, lines in sections:
-        if lines:
-            yield wrapped(printable(title), width)
-            yield from (f'  {line}' for line in lines)
+    for each in transmissions:
+        if facts := each.get('facts', ()):
+            yield wrapped(printable(f"'{each['name']}'"), width)
+            yield from (wrapped(f'  {printable(fact)}', width) for fact in facts)
             yield ''
+    if ratios:
+        yield wrapped('ratios that vary, over the allowed positions', width)
+        yield from (f'  {line}' for line in aligned(ratios, right=(3,)))
+        yield ''
     for title, joints in (
         ('passed through (no transmission)', report.document['pass_through']),
         (
@@ -266,16 +230,16 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         for transmission in transmissions
         for each in (transmission, *transmission['joints'], *transmission['actuators'])
     }
-    for group in _group_findings(report.findings, names):
-        yield wrapped(_format_finding_group(group, file), width)
+    for line in _list_finding_lines(report.findings, names, file):
+        yield wrapped(line, width)
     if report.findings:
         yield ''
-    yield _format_summary(transmissions, report.findings)
-
-
-def _fold(lines: Iterable[str], width: int | None) -> list[str]:
-    """Return lines, printable and wrapped so that they can be indented."""
-    return [wrapped(f'  {printable(line)}', width)[2:] for line in lines]
+    severities = Counter(finding.severity for finding in report.findings)
+    loaded = sum(transmission['loaded'] for transmission in transmissions)
+    rejected = len(transmissions) - loaded
+    parts = [f'{counted(loaded, "transmission")} loaded']
+    parts += [f'{rejected} rejected'] * bool(rejected)
+    yield ', '.join([*parts, *(counted(severities[key], key) for key in ('error', 'warning'))])
 
 
 def _list_table_lines(
@@ -308,9 +272,10 @@ def _list_rows(each: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tu
         for place, end in enumerate(each[side]):
             role = end['role'] or kind
             role = role if role.startswith(kind) else f'{kind} {role}'
-            numbers = [_show_exact(end[key]) for key in ('mechanical_reduction', 'offset')]
+            numbers = (end[key] for key in ('mechanical_reduction', 'offset'))
+            exact = ['?' if x is None else repr(x).removesuffix('.0') for x in numbers]
             limits = each[f'{kind}_limits'][place] if each['loaded'] else None
-            yield (role, end['name'], *numbers, *_list_cells(limits))
+            yield (role, end['name'], *exact, *_list_cells(limits))
             if kind == 'joint' or limits is None:
                 continue
             own, of_driver = each['own_actuator_limits'][place], units.get(end['name'])
@@ -326,79 +291,59 @@ def _list_cells(
     """Return the limits of a member in SI, or in the units of its driver, and their unit."""
     if limits is None:
         return ('',) * (len(_COLUMNS) + 1)
-    values = [
-        *clear_zeros([limits['lower'], limits['upper']]),
-        limits['velocity'],
-        limits['effort'],
-    ]
+    values = [*clear_zeros([limits['lower'], limits['upper']]), limits['velocity']]
+    values.append(limits['effort'])
     if units is None:
         return (*map(format_range, values), limits['units'][FIELDS[0]])
-    fields = (FIELDS[0], *FIELDS)
-    scaled = [_scale(x, units[field]['scale']) for x, field in zip(values, fields, strict=True)]
-    if units[FIELDS[0]]['unit'] == 'tick':
-        scaled[:2] = [float(round(x)) if isinstance(x, float) else x for x in scaled[:2]]
+
+    def scale(value: Any, field: str) -> Any:
+        if isinstance(value, list):
+            return [scale(end, field) for end in value]
+        if not isinstance(value, float):
+            return value
+        number = value / units[field]['scale']
+        is_tick = field == FIELDS[0] and units[field]['unit'] == 'tick'
+        return float(round(number)) if is_tick else number
+
+    scaled = map(scale, values, (FIELDS[0], *FIELDS))
     return (*map(format_range, scaled), ', '.join(units[field]['unit'] for field in FIELDS))
 
 
-def _scale(value: Any, scale: float) -> Any:
-    """Return a number or a range in the unit of a driver."""
-    if isinstance(value, list):
-        return [_scale(each, scale) for each in value]
-    return value / scale if isinstance(value, float) else value
-
-
-def _show_exact(value: float | None) -> str:
-    """Return the shortest text of exactly this number; ``?`` if it is unknown."""
-    return '?' if value is None else repr(value).removesuffix('.0')
-
-
-def _group_findings(
-    findings: Iterable[Finding], names: Collection[str]
-) -> Iterable[list[Finding]]:
-    """Group findings that differ only in names and lines."""
+def _list_finding_lines(
+    findings: Iterable[Finding], names: Collection[str], file: str
+) -> Iterator[str]:
+    """Yield a line for the findings that differ only in names and lines."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        key = finding.severity, _remove_names(_format_finding(finding), names)
-        groups.setdefault(key, []).append(finding)
-    return groups.values()
+        text = _QUOTED.sub(
+            lambda quoted: "''" if quoted[1] in names else quoted[0], _shorten(finding)
+        )
+        groups.setdefault((finding.severity, text), []).append(finding)
+    for first, *others in groups.values():
+        place = file if first.line is None else f'{file}:{first.line}'
+        text, where = _shorten(first), f' [{first.path}]' if first.path else ''
+        if others:
+            text = f'{len(others) + 1} times: {text}'
+            lines = dict.fromkeys(str(each.line) for each in (first, *others) if each.line)
+            where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
+        yield printable(f'{place}: {first.severity}: {text}{where}')
 
 
-def _remove_names(text: str, names: Collection[str]) -> str:
-    return _QUOTED.sub(lambda quoted: "''" if quoted[1] in names else quoted[0], text)
-
-
-def _format_finding_group(group: Sequence[Finding], file: str) -> str:
-    first, count = group[0], len(group)
-    place = file if first.line is None else f'{file}:{first.line}'
-    text, where = _format_finding(first), f' [{first.path}]' if first.path else ''
-    if count > 1:
-        text = f'{count} times: {text}'
-        lines = dict.fromkeys(str(each.line) for each in group if each.line is not None)
-        where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
-    return printable(f'{place}: {first.severity}: {text}{where}')
-
-
-def _format_finding(finding: Finding) -> str:
-    # Only the JSON has the traceback of a plugin.
-    message = finding.message.partition('\n')[0]
-    return sentence(message, expected=finding.expected, found=finding.found)
-
-
-def _format_summary(transmissions: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> str:
-    severities = Counter(finding.severity for finding in findings)
-    loaded = sum(each['loaded'] for each in transmissions)
-    rejected = len(transmissions) - loaded
-    parts = [f'{counted(loaded, "transmission")} loaded']
-    parts += [f'{rejected} rejected'] * bool(rejected)
-    parts += [counted(severities[each], each) for each in ('error', 'warning')]
-    return ', '.join(parts)
+def _shorten(finding: Finding) -> str:
+    """Return a finding without the traceback of a plugin, which only the JSON has."""
+    return replace(finding, message=finding.message.partition('\n')[0]).text
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     report = check(read_robot_file(options.file), bridge_setup(options), strict=options.strict)
+    left_out = () if options.limits else _LIMITS
+    transmissions = [
+        {key: value for key, value in each.items() if key not in left_out}
+        for each in report.document['transmissions']
+    ]
     return Result(
         text_lines(report, options.file, console.out.width),
-        report.as_json(with_limits=options.limits),
+        {**report.document, 'transmissions': transmissions},
         Exit.ERRORS if any(each.severity == 'error' for each in report.findings) else Exit.OK,
     )

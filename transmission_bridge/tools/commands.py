@@ -205,7 +205,6 @@ def _calibrate() -> None:
     _define_argument('--motors YAML'),
     _define_argument('--mjcf'),
     _define_argument('--isaaclab'),
-    _define_argument('--csv'),
     _define_argument('--json'),
 )
 def _card() -> None:
@@ -225,7 +224,6 @@ def _card() -> None:
         they replace those in the <param>s and <limit>s of FILE
     :param mjcf: print MJCF to include: default classes, tendons, actuators, equalities
     :param isaaclab: print Python with the actuators of Isaac Lab
-    :param csv: print every sampled position
     """
 
 

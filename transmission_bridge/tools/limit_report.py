@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 import math
 from typing import Any, NamedTuple
 
@@ -290,61 +289,60 @@ def limit_findings(
     their partners reaches it; a limit with a varying ratio, if some position does not reach it.
     """
     spec, name = binding.spec, binding.spec.name
-    places: dict[str, Any] = {each.name: each for each in robot.description.joints}
-
-    def warn(place: Any, text: str, expected: str = '', found: str = '') -> Finding:
-        return Finding('warning', text, place.line, place.path, expected, found, name)
-
+    places: dict[str, Any] = {joint.name: joint for joint in robot.description.joints}
     if limits.failure:
-        yield replace(warn(spec, limits.failure), severity='error')
+        yield Finding.about(spec, 'error', limits.failure)
         return
     if limits.lost:
-        yield warn(
-            spec,
-            f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions that "
-            'the limits of its joints allow: they are near a dead centre; narrow these limits',
-        )
-    own = read_joint_limits(robot, binding)
-    share, ends = _compute_reach(binding.transmission, own[:2])
+        text = f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions "
+        text += 'that the limits of its joints allow: they are near a dead centre; narrow these '
+        yield Finding.about(spec, 'warning', text + 'limits')
+    share, ends = _compute_reach(binding.transmission, read_joint_limits(robot, binding)[:2])
     for joint, (low, high) in zip(limits.joints, ends, strict=True):
         if joint.lower < low or high < joint.upper:
-            yield warn(
+            yield Finding.about(
                 places.get(joint.name, spec),
+                'warning',
                 f"the position limit of joint '{joint.name}' is wider than its mechanism reaches",
                 f'about {low:.4g} to {high:.4g} {joint.unit}',
                 f'{joint.lower:.4g} to {joint.upper:.4g} {joint.unit}',
             )
     if share < 1.0:
         text = f"no actuator position of transmission '{name}' reaches {1.0 - share:.1%} of the"
-        yield replace(warn(spec, f'{text} positions within its joint limits'), severity='info')
-    for joint, (low, high), allowed in zip(
-        limits.joints, ends, () if limits.within is None else limits.within.T, strict=False
-    ):
-        units, slack = units_of(joint.unit), _ROUNDING * (1.0 + np.abs(allowed[:2]).max())
-        # An open limit of a joint is not judged; comparisons with unknown limits are false.
-        is_wide = (math.isfinite(low) and low < allowed[0] - slack) or (
-            math.isfinite(high) and high > allowed[1] + slack
-        )
-        rows = [
-            (
-                is_wide,
-                FIELDS[0],
-                f'{allowed[0]:.6g} to {allowed[1]:.6g}',
-                f'{low:.6g} to {high:.6g}',
+        yield Finding.about(spec, 'info', f'{text} positions within its joint limits')
+    allowed = () if limits.within is None else limits.within.T
+    for joint, reached, within in zip(limits.joints, ends, allowed, strict=False):
+        units = dict(zip(FIELDS, units_of(joint.unit), strict=True))
+        for field, expected, found in _list_too_wide(joint, reached, within):
+            yield Finding.about(
+                places.get(joint.name, spec),
+                'warning',
+                f"the {field} limit of joint '{joint.name}' is wider than the limits of its "
+                'actuators allow',
+                f'{expected} {units[field]}',
+                f'{found} {units[field]}',
             )
-        ]
-        for field, (value, _), most in zip(FIELDS[1:], joint[-2:], allowed[2:], strict=True):
-            is_wide = math.isfinite(value) and value > most * (1.0 + _ROUNDING)
-            rows.append((is_wide, field, f'at most {most:.6g}', f'{value:.6g}'))
-        for unit, (is_wide, field, expected, found) in zip(units, rows, strict=True):
-            if is_wide:
-                yield warn(
-                    places.get(joint.name, spec),
-                    f"the {field} limit of joint '{joint.name}' is wider than the limits of its "
-                    'actuators allow',
-                    f'{expected} {unit}',
-                    f'{found} {unit}',
-                )
+
+
+def _list_too_wide(
+    joint: MemberLimits, reached: Array, within: Array
+) -> Iterator[tuple[str, str, str]]:
+    """
+    Yield quantity, allowed and given limit of a joint for each limit that is too wide.
+
+    An open limit is not judged, and comparisons with unknown limits are false.
+
+    :param reached: The position limits that its mechanism reaches.
+    :param within: The column of the joint in :attr:`TransmissionLimits.within`.
+    """
+    (low, high), (least, greatest, *most) = reached, within
+    slack = _ROUNDING * (1.0 + max(abs(least), abs(greatest)))
+    is_low = math.isfinite(low) and low < least - slack
+    if is_low or (math.isfinite(high) and high > greatest + slack):
+        yield FIELDS[0], f'{least:.6g} to {greatest:.6g}', f'{low:.6g} to {high:.6g}'
+    for field, (value, _), limit in zip(FIELDS[1:], joint[-2:], most, strict=True):
+        if math.isfinite(value) and value > limit * (1.0 + _ROUNDING):
+            yield field, f'at most {limit:.6g}', f'{value:.6g}'
 
 
 def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
@@ -352,25 +350,15 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
     first: dict[str, tuple[str, list[float]]] = {}
     for binding in robot.bindings:
         for member in binding.spec.actuators:
-            values = [
-                tunable.value
-                for tunable in robot.tunables.get(binding.spec.name, ())
-                if tunable.path[:-1] == ('actuators', member.name, 'limit')
-            ]
-            if not values:
-                continue
-            other, expected = first.setdefault(member.name, (binding.spec.name, values))
+            path, name = ('actuators', member.name, 'limit'), binding.spec.name
+            values = [each.value for each in binding.tunables if each.path[:-1] == path]
+            other, expected = first.setdefault(member.name, (name, values)) if values else ('', [])
             if values != expected:
-                yield Finding(
-                    'warning',
-                    f"transmissions give actuator '{member.name}' different limits, the "
-                    'narrowest of each kind is used',
-                    line=member.line,
-                    path=member.path,
-                    expected=f"the limits of transmission '{other}'",
-                    found=f"other limits of '{binding.spec.name}'",
-                    subject=binding.spec.name,
-                )
+                text = f"transmissions give actuator '{member.name}' different limits, the "
+                text += 'narrowest of each kind is used'
+                expectation = f"the limits of transmission '{other}'"
+                found = f"other limits of '{name}'"
+                yield Finding.about(member, 'warning', text, expectation, found)
 
 
 def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 import math
 from typing import Any
 
@@ -25,13 +24,9 @@ def warn_of_linkage_mistakes(robot: RobotTransmissions) -> Iterator[Finding]:
         names = linkage_joints(robot.description, spec, fixed=True)
         joints = [each for each in robot.description.joints if each.name in names]
         if joints:
-            found = (*_warn_of_units(joints), *_warn_of_doubled_loops(spec))
-            found += (*_warn_of_wrong_motors(spec, joints),)
-            yield from (replace(each, subject=spec.name) for each in found)
-
-
-def _warn(place: Any, message: str, expected: str, found: str) -> Finding:
-    return Finding('warning', message, place.line, place.path, expected, found)
+            yield from _warn_of_units(joints)
+            yield from _warn_of_doubled_loops(spec)
+            yield from _warn_of_wrong_motors(spec, joints)
 
 
 def _warn_of_units(joints: list[JointSpec]) -> Iterator[Finding]:
@@ -40,7 +35,7 @@ def _warn_of_units(joints: list[JointSpec]) -> Iterator[Finding]:
             value = max(values, key=abs)
             if abs(value) > _LARGEST[unit]:
                 text = f"<origin> of joint '{joint.name}' is probably in another unit; check it"
-                yield _warn(joint, text, unit, in_other_unit(value, unit))
+                yield Finding.about(joint, 'warning', text, unit, in_other_unit(value, unit))
 
 
 def _warn_of_doubled_loops(spec: TransmissionSpec) -> Iterator[Finding]:
@@ -49,7 +44,7 @@ def _warn_of_doubled_loops(spec: TransmissionSpec) -> Iterator[Finding]:
         frames = frozenset(text for name, text in loop.attributes if name.startswith('frame'))
         if frames in first:
             text, found = 'two loops have the same frames', f'those of line {first[frames]}'
-            yield _warn(loop, text, 'other frames', found)
+            yield Finding.about(loop, 'warning', text, 'other frames', found)
         first.setdefault(frames, loop.line)
 
 
@@ -65,4 +60,5 @@ def _warn_of_wrong_motors(spec: TransmissionSpec, joints: list[JointSpec]) -> It
         if driven.keys() <= commanded or (name in weak and not driven.keys() <= weak):
             what = 'is commanded itself' if name in commanded else 'has an effort limit of zero'
             expected = 'the joint that the motor turns, for example of a crank'
-            yield _warn(place, f"a motor turns joint '{name}', which {what}", expected, repr(name))
+            text = f"a motor turns joint '{name}', which {what}"
+            yield Finding.about(place, 'warning', text, expected, repr(name))

@@ -12,7 +12,7 @@ import math
 import os
 
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
-from transmission_bridge.description import effective_limits, load_description
+from transmission_bridge.description import compute_limits, load_description
 from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
 from transmission_bridge.tools.units import joint_unit
@@ -121,10 +121,10 @@ class WatchState:
         # An actuator of several joints is in no row of a joint.
         counts = Counter(end.name for _, actuators in pairs for end in actuators)
         self._motors = {joint: motor for joint, motor in ones if counts[motor] == 1}
-        for joint in robot.joints:
-            limits = effective_limits(robot, joint.name)
-            unit = joint_unit(robot, joint.name)
-            self._limits[joint.name] = limits.lower, limits.upper, unit
+        names = [joint.name for joint in robot.joints]
+        ends = compute_limits(robot, names)[:, 0].T.tolist()
+        for name, (lower, upper) in zip(names, ends, strict=True):
+            self._limits[name] = lower, upper, joint_unit(robot, name)
 
     def store_message(
         self, topic: str, names: Sequence[str], arrays: Mapping[str, Sequence[float]], now: float

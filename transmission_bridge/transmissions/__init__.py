@@ -57,13 +57,4 @@ if TYPE_CHECKING:
         TabulatedTransmission as TabulatedTransmission,
     )
 
-_, __getattr__ = import_lazily(
-    __name__,
-    {
-        'differential': ['DifferentialTransmission'],
-        'equation_transmission': ['EquationTransmission', 'Parameter'],
-        'four_bar_linkage': ['FourBarLinkageTransmission'],
-        'simple': ['SimpleTransmission'],
-        'tabulated': ['TabulatedTransmission'],
-    },
-)
+_, __getattr__ = import_lazily(__name__)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
-from transmission_bridge.description import effective_limits, load_description
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.compiler import fingerprint
 from transmission_bridge.transmissions import RobotTransmissions
@@ -120,11 +120,10 @@ def is_applied(it, robot):
     it.move('all', *GOAL.values(), cycles=2)
     states, sent = it('states'), it('motors')
     joints = robot.actuator_to_joint('position', np.array(list(motors.values())))
-    limits = [effective_limits(robot.description, name) for name in robot.joint_names]
     goal = [GOAL.get(name, np.nan) for name in robot.joint_names]
     # A joint that starts beyond a limit moves inward only.
-    lower = np.fmin([each.lower for each in limits], joints)
-    upper = np.fmax([each.upper for each in limits], joints)
+    lower = np.fmin(robot.joint_limits[0, 0], joints)
+    upper = np.fmax(robot.joint_limits[1, 0], joints)
     goal = np.clip(goal, lower, upper)
     wanted = robot.joint_to_actuator('position', goal)
     pairs = [

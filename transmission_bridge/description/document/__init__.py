@@ -32,13 +32,4 @@ if TYPE_CHECKING:
         parse_xml as parse_xml,
     )
 
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'number_editor': ['NumberEditor'],
-        'source': ['MAX_BYTES', 'description_text', 'read_file'],
-        'values': ['INFINITE', 'MECHANICAL_REDUCTION', 'OFFSET', 'parse_number'],
-        'visuals': ['Color', 'VisualSpec', 'load_visuals'],
-        'xml': ['Element', 'parse_xml'],
-    },
-)
+__all__, __getattr__ = import_lazily(__name__)

@@ -34,9 +34,9 @@ from transmission_bridge.description.specs import (
     Dialect,
     ParameterSpec,
     TransmissionEnd,
-    TRANSMISSIONS,
     TransmissionSpec,
 )
+from transmission_bridge.description.transmission_element import TRANSMISSIONS
 
 #: What has parameters.
 Owner: TypeAlias = TransmissionSpec | TransmissionEnd

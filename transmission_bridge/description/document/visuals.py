@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from itertools import chain
 import os
 
-from transmission_bridge.description import urdf
 from transmission_bridge.description.document.source import description_text
+from transmission_bridge.description.document.values import read_color, read_number, read_vector
 from transmission_bridge.description.document.xml import Element, parse_xml
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.specs import MATERIAL, Pose, SHAPES, VISUAL
+from transmission_bridge.description.rows import Row, Value
+from transmission_bridge.description.specs import Pose
+from transmission_bridge.description.urdf import ORIGIN, whole
 from transmission_bridge.description.walker import Fields, Walker
 
 #: Red, green, blue and opacity, each from 0 to 1.
@@ -42,6 +44,41 @@ class VisualSpec:
     color: Color | None = None
 
 
+def _finish_shape(
+    _: Walker, element: Element, values: Fields, __: int
+) -> tuple[str, tuple[float, ...], str]:
+    filename = values.pop('filename', '')
+    if element.tag == 'mesh':
+        values.setdefault('scale', (1.0, 1.0, 1.0))
+    sizes = (value if isinstance(value, tuple) else (value,) for value in values.values())
+    return element.tag, tuple(chain.from_iterable(sizes)), filename
+
+
+_RADIUS, _LENGTH, _EDGES, _FILE = (
+    Value(name, read, missing='<{tag}> without {name}')
+    for name, read in (
+        ('radius', read_number),
+        ('length', read_number),
+        ('size', read_vector),
+        ('filename', str),
+    )
+)
+_SHAPES = tuple(
+    whole(tag, values=values, field='shape', finish=_finish_shape)
+    for tag, values in (
+        ('box', (_EDGES,)),
+        ('cylinder', (_RADIUS, _LENGTH)),
+        ('capsule', (_RADIUS, _LENGTH)),
+        ('sphere', (_RADIUS,)),
+        ('mesh', (_FILE, Value('scale', read_vector))),
+    )
+)
+_COLOR = Value('rgba', read_color, within='color', field='color')
+_MATERIAL = Row('material', values=(Value('name', str), _COLOR))
+_GEOMETRY = Row('geometry', children=_SHAPES)
+_VISUAL = Row('visual', children=(ORIGIN, _GEOMETRY, _MATERIAL), many=True)
+
+
 def load_visuals(
     text_or_path: str | bytes | bytearray | os.PathLike[str],
 ) -> tuple[VisualSpec, ...]:
@@ -54,7 +91,7 @@ def load_visuals(
     """
     root = parse_xml(description_text(text_or_path))
     # A link without a readable visual still has a frame, so the findings are not used.
-    walker = Walker(Findings(root), {**urdf.FINISH, **dict.fromkeys(SHAPES, _finish_shape)})
+    walker = Walker(Findings(root))
     links = root.find_all('link') if root.tag == 'robot' else ()
     # Materials of the robot and of links: the first definition of a name is used.
     within = (
@@ -65,12 +102,12 @@ def load_visuals(
     )
     materials: dict[str, Color] = {}
     for material in (*root.find_all('material'), *within):
-        color = walker.read_element(material, MATERIAL).get('color')
+        color = walker.read_element(material, _MATERIAL).get('color')
         if color is not None:
             materials.setdefault(material.get('name') or '', color)
     visuals: list[VisualSpec] = []
     for link in links:
-        for values in walker.read_elements(link.find_all('visual'), {VISUAL.tag: VISUAL}):
+        for values in walker.read_elements(link.find_all('visual'), {_VISUAL.tag: _VISUAL}):
             if 'shape' not in values.get('geometry', ()):
                 continue
             shape, size, filename = values['geometry']['shape']
@@ -80,13 +117,3 @@ def load_visuals(
             name = link.get('name') or ''
             visuals.append(VisualSpec(name, shape, origin, size, filename, color))
     return tuple(visuals)
-
-
-def _finish_shape(
-    _: Walker, element: Element, values: Fields, __: int
-) -> tuple[str, tuple[float, ...], str]:
-    filename = values.pop('filename', '')
-    if element.tag == 'mesh':
-        values.setdefault('scale', (1.0, 1.0, 1.0))
-    sizes = (value if isinstance(value, tuple) else (value,) for value in values.values())
-    return element.tag, tuple(chain.from_iterable(sizes)), filename

@@ -118,10 +118,6 @@ class Element:
                 return child
         return None
 
-    def is_in(self, tag: str) -> bool:
-        """Whether it is a child of an element with this tag."""
-        return self.parent is not None and self.parent.tag == tag
-
     def get(self, attribute: str) -> str | None:
         """Return the stripped value of an attribute, or ``None``."""
         return self.attributes.get(attribute)

@@ -21,12 +21,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from transmission_bridge.bridge.states import unwrap_positions
-from transmission_bridge.description import EffectiveLimits
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
     compute_signs,
@@ -103,6 +102,13 @@ class Stop:
         return self.spread * compute_spread_factor(self.count) if self.count > 1 else math.inf
 
 
+class _Ends(NamedTuple):
+    """Position limits of a joint [rad or m], infinite if absent."""
+
+    lower: float
+    upper: float
+
+
 @dataclass
 class JointTrack:
     """
@@ -115,7 +121,7 @@ class JointTrack:
     """
 
     name: str
-    limits: EffectiveLimits
+    limits: _Ends
     turns: bool
     ends: tuple[int, ...] = (-1, 1)
     #: Position and actuators where the motion turned back, by side: -1 lower, 1 upper.
@@ -262,7 +268,7 @@ class HandTransmission:
         self.tracks = [
             JointTrack(
                 member.name,
-                EffectiveLimits(*robot.joint_limits[:, 0, place].tolist()),
+                _Ends(*robot.joint_limits[:, 0, place].tolist()),
                 types.get(member.name) != 'prismatic',
             )
             for member, place in zip(binding.spec.joints, binding.joints, strict=True)

@@ -11,7 +11,7 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.card.cards import Card, make_card
 from transmission_bridge.tools.card.motors import read_motors
 from transmission_bridge.tools.card.simulators import write_isaac_lab, write_mjcf
-from transmission_bridge.tools.card.tables import describe_card, list_lines, write_csv
+from transmission_bridge.tools.card.tables import describe_card, list_lines
 from transmission_bridge.tools.cli import Console, Exit, printable, Result, UsageError
 from transmission_bridge.tools.robot import robot_of_command
 
@@ -22,13 +22,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
     :raises UsageError: If a number of a motor cannot be used, or two formats are wanted.
     """
-    formats = {
-        'json': options.json,
-        'mjcf': options.mjcf,
-        'isaaclab': options.isaaclab,
-        'csv': options.csv,
-    }
-    if len(wanted := [f'--{name}' for name, is_given in formats.items() if is_given]) > 1:
+    formats = ('json', 'mjcf', 'isaaclab')
+    if len(wanted := [f'--{name}' for name in formats if getattr(options, name)]) > 1:
         raise UsageError(f'expected one format, found {" and ".join(wanted)}')
     robot = robot_of_command(options, console)
     motors, gains = read_motors(robot, options.file, options.motors)
@@ -46,8 +41,6 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         lines = write_mjcf(robot.description, cards)
     elif options.isaaclab:
         lines = write_isaac_lab(cards)
-    elif options.csv:
-        lines = write_csv(cards)
     else:
         lines = list_lines(cards, left_out)
     document = {'transmissions': [describe_card(card) for card in cards], 'left_out': left_out}

@@ -1,13 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Cards as aligned tables, as JSON, and as CSV of every sampled position."""
+"""Cards as aligned tables and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-import csv
-import io
 from typing import Any
 
 import numpy as np
@@ -136,21 +134,3 @@ def _make_table(members: Iterable[Mapping[str, Any]]) -> list[str]:
         for row in rows
     ]
     return aligned([titles, *cells], right=range(len(texts), len(titles)))
-
-
-def write_csv(cards: Sequence[Card]) -> Iterator[str]:
-    """Yield a line for each position, joint and actuator; an unknown number is empty."""
-    header: list[str] = ['transmission', 'sample', 'joint', 'position', 'actuator', 'ratio']
-    names = ('velocity', 'effort', 'friction', 'armature', 'damping', 'kp', 'kd')
-    lines = [[*header, *names]]
-    for card in cards:
-        inverse, numbers = card.ratios.per_joint, card.per_joint
-        for sample, j, i in np.ndindex(len(card.position), len(card.joints), len(card.motors)):
-            values = [card.position[sample, j], inverse[sample, i, j]]
-            values += [numbers[name][sample, j] for name in names]
-            position, *rest = (repr(float(x)) if np.isfinite(x) else '' for x in values)
-            place = [card.name, str(sample), card.joints[j][0], position, card.motors[i].name]
-            lines.append([*place, *rest])
-    output = io.StringIO()
-    csv.writer(output, lineterminator='\n').writerows(lines)
-    yield from output.getvalue().splitlines()

@@ -27,11 +27,4 @@ if TYPE_CHECKING:
         LoopType as LoopType,
     )
 
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'component': ['LinkageSpec', 'group_joints', 'make_system'],
-        'structure': ['Structure', 'share_of_rank'],
-        'tree': ['JointTree', 'LOOP_TYPES', 'Loop', 'LoopType', 'linkage_joints'],
-    },
-)
+__all__, __getattr__ = import_lazily(__name__)

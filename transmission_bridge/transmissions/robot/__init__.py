@@ -37,15 +37,4 @@ if TYPE_CHECKING:
         UNITS as UNITS,
     )
 
-__all__, __getattr__ = import_lazily(
-    __name__,
-    {
-        'affine_map': ['AffineMap'],
-        'function': ['RobotFunction'],
-        'program': ['ROWS', 'RobotProgram', 'iterate_parts'],
-        'ranges': ['allowed_positions', 'image_box', 'sample_box'],
-        'table': ['Robot'],
-        'tuning': ['RATIOS', 'RatioChange', 'compute_ratios_at', 'list_changed_ratios'],
-        'units': ['ActuatorUnits', 'CONSTANTS', 'UNITS', 'Unit', 'row_of'],
-    },
-)
+__all__, __getattr__ = import_lazily(__name__)
