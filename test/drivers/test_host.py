@@ -70,7 +70,7 @@ class Recorder(tb.Driver):
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
-    """Return the clock of hosts; a test waits for less than a user, however busy the machine is."""
+    """Return the clock of hosts; tests wait less than users, however busy the machine is."""
     clock = PatientClock()
     monkeypatch.setattr(host_module, 'monotonic', clock)
     for name, share in (

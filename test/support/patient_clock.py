@@ -11,7 +11,7 @@ LONGEST = 0.1
 
 
 class PatientClock:
-    """The steady clock, without most of the time for which the process or a thread stands still."""
+    """The steady clock, without most of the time for which a process or a thread stands still."""
 
     def __init__(self):
         self._lock = threading.Lock()
