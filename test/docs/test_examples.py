@@ -223,7 +223,6 @@ def test_servo_arm_moves_over_the_seam(folder, start_script, start_bridge, peer)
         np.testing.assert_allclose(rolls[0], (4000 - TURN - 512) / TURN * math.tau, atol=1e-9)
         assert np.ptp(rolls) < 2.0
         assert bridge.stop() == 0
-    # A busy machine loses answers of the bus, and is slow.
-    warnings = [each for each in bridge.output.splitlines() if 'WARN' in each]
-    assert all('timed out' in each or 'slow' in each for each in warnings)
+    # Afterwards a busy machine may lose answers of the bus, or be slow.
+    assert 'WARN' not in bridge.output.partition('active: ')[0]
     assert not any(servo.table[TORQUE] for servo in servos)

@@ -13,6 +13,7 @@ import threading
 import time
 
 import numpy as np
+from patient_clock import PatientClock
 import pytest
 from waiting import wait
 
@@ -20,6 +21,8 @@ import transmission_bridge as tb
 from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware, host as host_module
 
 NAN = float('nan')
+#: Longest wait of a host in its steps [s].
+WAITS = host_module.START
 METHODS = ('configure', 'activate', 'read', 'write', 'status', 'deactivate', 'cleanup')
 
 
@@ -66,13 +69,16 @@ class Recorder(tb.Driver):
 
 
 @pytest.fixture(autouse=True)
-def short_times(monkeypatch):
-    """Let a test wait for less than a user, and for longer than a busy machine stands still."""
+def clock(monkeypatch):
+    """Return the clock of hosts; tests wait less than users, however busy the machine is."""
+    clock = PatientClock()
+    monkeypatch.setattr(host_module, 'monotonic', clock)
     for name, share in (
         *(('PATIENCE', 0.4), ('ATTENTION', 0.8)),
-        *((name, 0.1) for name in ('REOPEN', 'START', 'STOP', 'STATUS')),
+        *((name, 0.1) for name in ('REOPEN', 'STOP', 'STATUS')),
     ):
         monkeypatch.setattr(host_module, name, share * getattr(host_module, name))
+    return clock
 
 
 @contextmanager
@@ -194,12 +200,15 @@ def test_a_failed_step_is_undone_and_can_be_repeated(method, failure):
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_a_hang_costs_only_its_driver(method):
+def test_a_hang_costs_only_its_driver(monkeypatch, method):
     """Steps return in their time with the method that hangs; its late return leads down."""
     driver, released = Recorder(), threading.Event()
-    driver.acts = {method: released.wait}
     with hosting(driver, to='unconfigured') as made:
+        if method == 'activate':
+            made.host.take_step('configure')
+        driver.acts = {method: released.wait}
         if method in ('configure', 'activate'):
+            monkeypatch.setattr(host_module, 'START', 0.2)
             with pytest.raises(tb.DriverError, match=rf'{method}\(\) has not returned'):
                 made.host.take_step('activate')
         else:
@@ -209,7 +218,7 @@ def test_a_hang_costs_only_its_driver(method):
                 wait(lambda: made.host.list_facts().busy == method, 'the hang')
         began = time.monotonic()
         made.host.end()
-        assert time.monotonic() - began < 3.0
+        assert time.monotonic() - began < 0.5 * WAITS
         if method not in ('configure', 'activate'):
             assert any(f'{method}() has not returned' in text for _, text in made.reports)
         driver.acts = {}
@@ -222,13 +231,14 @@ def test_a_hang_costs_only_its_driver(method):
 
 
 @pytest.mark.parametrize('method', ['configure', 'activate'])
-def test_a_step_that_returns_too_late_is_undone(method):
+def test_a_step_that_returns_too_late_is_undone(monkeypatch, method):
     """The caller has given up: nothing stays open, and nothing stays switched on."""
     driver, released = Recorder(), threading.Event()
-    driver.acts = {method: released.wait}
     with hosting(driver, to='unconfigured') as made:
         if method == 'activate':
             made.host.take_step('configure')
+        driver.acts = {method: released.wait}
+        monkeypatch.setattr(host_module, 'START', 0.2)
         with pytest.raises(tb.DriverError, match='has not returned'):
             made.host.take_step(method)
         driver.acts = {}
@@ -361,18 +371,20 @@ def test_hardware_that_fails_is_opened_again_and_holds():
 
 def test_hardware_that_fails_can_be_deactivated_meanwhile():
     """A deactivation ends the attempts to open it."""
-    driver = Recorder()
+    driver, released = Recorder(), threading.Event()
     with hosting(driver) as made:
-        driver.acts = {'read': fail, 'configure': lambda: time.sleep(0.1) or fail()}
+        driver.acts = {'read': fail, 'configure': lambda: released.wait() and fail()}
         wait(lambda: made.host.list_facts().busy == 'configure', 'an attempt')
+        assert made.host.list_facts().life == 'reopening'
+        made.host.begin_step('deactivate')
+        released.set()
         made.host.take_step('deactivate')
         count = len(driver.steps)
-        made.host.take_step('deactivate')
-        time.sleep(3 * host_module.REOPEN)
-        assert len(driver.steps) == count
+        assert made.host.list_facts().life == 'unconfigured'
         driver.acts = {}
         made.host.take_step('activate')
         assert made.host.list_facts().life == 'active'
+        assert driver.steps[count:] == ['configure', 'activate']
 
 
 def test_writes_that_fail_for_a_while_end_the_commands_but_not_the_driver():
@@ -387,15 +399,18 @@ def test_writes_that_fail_for_a_while_end_the_commands_but_not_the_driver():
         assert made.driver.steps == ['configure', 'activate']
 
 
-def test_a_command_from_before_a_long_read_is_not_repeated():
+def test_a_command_from_before_a_long_read_is_not_repeated(clock):
     """A read that took too long ends the commands from before it."""
     with hosting() as made:
         made.host.send_commands(rows(position=[0.5, NAN], velocity=[NAN, 1.0]))
         wait(lambda: made.driver.written, 'a write')
-        made.driver.acts = {'read': lambda: time.sleep(2 * host_module.PATIENCE)}
-        wait(lambda: made.host.list_facts().busy == 'read', 'a long read')
-        made.driver.written.clear()
-        made.driver.acts = {}
+
+        def take_long():
+            made.driver.acts = {}
+            made.driver.written.clear()
+            clock.skip(2 * host_module.PATIENCE)
+
+        made.driver.acts = {'read': take_long}
         assert_last_write(made.driver, rows(velocity=[NAN, 0.0]))
         assert all(np.isnan(each[0]).all() for each in made.driver.written)
 

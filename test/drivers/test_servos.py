@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from contextlib import contextmanager, suppress
+from functools import partial
 import math
 import os
 import random
@@ -14,12 +15,13 @@ import struct
 import time
 
 import numpy as np
+from patient_clock import PatientClock
 import pytest
 from sts_bus import Bus, encode, MODE, PortThread, Servo, TORQUE, TURN
 from waiting import wait
 
 import transmission_bridge as tb
-from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware
+from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware, host as host_module
 from transmission_bridge.drivers.servos import SerialServos
 
 rustypot = pytest.importorskip('rustypot', reason='rustypot is not installed')
@@ -28,6 +30,9 @@ TICK = 2.0 * math.pi / TURN
 
 #: Length of the run with lost packets [s]; ten minutes are the promise.
 SECONDS = float(os.environ.get('TRANSMISSION_BRIDGE_BUS_SECONDS', '4'))
+
+#: Numbers of answers and commands before a moment that were under way then.
+UNDER_WAY = 50
 
 
 @pytest.fixture
@@ -39,8 +44,8 @@ def port(tmp_path):
 
 
 def make_hardware(bus, scales=None, of_actuators=None, **parameters):
-    """Return hardware of three servos."""
-    given = {'port': str(bus.link), 'model': 'STS3215', **parameters}
+    """Return hardware of three servos; a busy machine answers in the timeout."""
+    given = {'port': str(bus.link), 'model': 'STS3215', 'timeout': '0.5', **parameters}
     actuators = tuple(
         DriverActuator(f'servo{number}', '', {'id': str(number), **(of_actuators or {})})
         for number in (1, 2, 3)
@@ -62,16 +67,24 @@ def opened(hardware):
         driver.cleanup()
 
 
+@pytest.fixture
+def hosting(port, monkeypatch):
+    """Return a context with a host, the states that it hands over, and its reports."""
+    monkeypatch.setattr(host_module, 'monotonic', PatientClock())
+    monkeypatch.setattr(host_module, 'REOPEN', 0.2)
+    return partial(host_servos, port)
+
+
 @contextmanager
-def hosting(port, **parameters):
-    """Yield a host and the states that it hands over."""
+def host_servos(port, timeout='0.1', **parameters):
+    """Yield a host, the states that it hands over, and its reports."""
     states, reports = [], []
 
     def wake():
         if state := host.take_state():
             states.append((time.monotonic(), state))
 
-    hardware = make_hardware(port, **parameters)
+    hardware = make_hardware(port, timeout=timeout, **parameters)
     host = DriverHost(SerialServos(), hardware, wake, lambda *words: reports.append(words))
     try:
         host.take_step('activate')
@@ -109,7 +122,7 @@ def test_nothing_moves_while_the_torque_is_switched_on_or_off(port):
         servo.table[42:44] = encode(1000)
     with opened(make_hardware(port)) as driver:
         assert all(servo.table[TORQUE] for servo in port.bus.servos.values())
-        time.sleep(0.05)
+        assert [servo.goal for servo in port.bus.servos.values()] == [2048, 100, 4000]
         np.testing.assert_allclose(driver.read()[0], np.array([2048, 100, 4000]) * TICK)
     assert not any(servo.table[TORQUE] for servo in port.bus.servos.values())
     with opened(make_hardware(port, torque='hold')):
@@ -172,7 +185,7 @@ def test_a_missing_servo_and_a_servo_in_another_mode_are_named(port):
         SerialServos().configure(make_hardware(port))
     del port.bus.servos[1], port.bus.servos[3]
     with pytest.raises(tb.DriverError, match=r'no answer at 1000000 baud of servo1.*, servo3'):
-        SerialServos().configure(make_hardware(port))
+        SerialServos().configure(make_hardware(port, timeout='0.1'))
 
 
 def test_a_torque_that_a_servo_does_not_confirm_is_an_error(port, monkeypatch):
@@ -246,9 +259,9 @@ def test_status_has_one_more_register_each_time(port):
     assert found[-1]['voltage [V]'] == pytest.approx([7.4] * 3)
 
 
-def test_a_servo_off_the_bus_costs_only_itself_and_holds_when_it_is_back(port):
+def test_a_servo_off_the_bus_costs_only_itself_and_holds_when_it_is_back(port, hosting):
     """The others continue; after its return it holds its present position."""
-    with hosting(port) as (host, states, _):
+    with hosting() as (host, states, _):
         host.send_commands(np.array([[2000 * TICK, 120 * TICK, NAN], *[[NAN] * 3] * 2]))
         wait(lambda: port.bus.servos[2].at == 120.0, 'the goal')
         lost = port.bus.servos.pop(2)
@@ -263,9 +276,9 @@ def test_a_servo_off_the_bus_costs_only_itself_and_holds_when_it_is_back(port):
 
 
 @pytest.mark.parametrize('is_unplugged', [False, True], ids=['silent', 'unplugged'])
-def test_a_bus_that_comes_back_works_again_and_nothing_moves(port, is_unplugged):
+def test_a_bus_that_comes_back_works_again_and_nothing_moves(port, hosting, is_unplugged):
     """Commands from before and during the outage are forgotten."""
-    with hosting(port) as (host, states, reports):
+    with hosting() as (host, states, reports):
         host.send_commands(np.array([[2000 * TICK, NAN, NAN], *[[NAN] * 3] * 2]))
         wait(lambda: port.bus.servos[1].at == 2000.0, 'the goal')
         if is_unplugged:
@@ -285,11 +298,11 @@ def test_a_bus_that_comes_back_works_again_and_nothing_moves(port, is_unplugged)
         assert port.bus.servos[1].goal == round(port.bus.servos[1].at)
 
 
-def test_a_late_answer_is_never_another_number(port):
+def test_a_late_answer_is_never_another_number(port, hosting):
     """Positions stay positions, whenever an answer comes after its timeout."""
     port.bus.servos[1].table[62] = 200
-    with hosting(port, timeout='0.02') as (host, states, _):
-        for delay in (0.021, 0.03, 0.039, 0.05, 0.07, 0.025):
+    with hosting(timeout='0.02') as (host, states, _):
+        for delay in (0.021, None, 0.03, 0.039, None, 0.05, 0.07, None):
             port.delays.append(delay)
             wait(lambda: not port.delays, 'the late answer')
             count = len(states)
@@ -302,7 +315,7 @@ def test_a_late_answer_about_status_or_torque_is_no_position(port):
     """It is recognised by its length, and costs one cycle."""
     with opened(make_hardware(port, timeout='0.02')) as driver:
         for _ in range(4):
-            port.delays.append(0.05)  # beyond the timeout and the pause after it
+            port.delays.append(None)
             with pytest.raises(tb.DriverError, match='timed out'):
                 driver.status()
             with suppress(tb.DriverError):
@@ -313,7 +326,7 @@ def test_a_late_answer_about_status_or_torque_is_no_position(port):
             assert np.rint(driver.read()[0] / TICK).tolist() == [2048.0, 100.0, 4000.0]
 
 
-def test_lost_packets_change_no_position_lose_no_turn_and_repeat_no_command(port):
+def test_lost_packets_change_no_position_lose_no_turn_and_repeat_no_command(port, hosting):
     """
     With one packet in a hundred lost, every position is one that its servo has just shown.
 
@@ -322,28 +335,31 @@ def test_lost_packets_change_no_position_lose_no_turn_and_repeat_no_command(port
     """
     port.loss = 0.01
     chosen, sent = random.Random(1), []
-    with hosting(port) as (host, states, _):
+    with hosting() as (host, states, _):
         began, goals = time.monotonic(), np.array([2048.0, 100.0, 4000.0])
         while time.monotonic() < began + SECONDS:
             steps = [chosen.uniform(-20.0, 20.0) for _ in range(3)]
             goals = np.clip(goals + steps, [1500, 0, 3900], [2500, 700, 4300]).round()
-            host.send_commands(np.array([goals * TICK, [NAN] * 3, [NAN] * 3]))
             sent.append((time.monotonic(), goals))
+            host.send_commands(np.array([goals * TICK, [NAN] * 3, [NAN] * 3]))
             time.sleep(0.01)
         port.loss = 0.0
         wait(lambda: [s.at for s in port.bus.servos.values()] == goals.tolist(), 'the last goals')
         facts = host.list_facts()
     assert (facts.failures['read'] > 0, facts.life) == (True, 'active')
-    # A busy machine delays answers, and what the bus receives, by some tenths of a second.
     shown, given = ([at for at, _ in each] for each in (port.bus.shown, sent))
     for at, state in states:
-        recent = port.bus.shown[bisect(shown, at - 0.5) : bisect(shown, at)]
+        count = bisect(shown, at)
+        recent = port.bus.shown[max(count - UNDER_WAY, 0) : count]
         for number, position in enumerate(state.rows[0] / TICK, start=1):
             known = {each.get(number) for _, each in recent}
             assert position != position or round(position) in known, (at - began, number, known)
     for at, goals in port.bus.goals:
-        now = sent[max(bisect(given, at - 0.5) - 1, 0) : bisect(given, at + 0.02)]
-        held = port.bus.shown[bisect(shown, at - 0.5) : bisect(shown, at)]
+        counts = bisect(given, at), bisect(shown, at)
+        now, held = (
+            each[max(count - UNDER_WAY, 0) : count]
+            for each, count in zip((sent, port.bus.shown), counts, strict=True)
+        )
         for number, goal in goals.items():
             known = [each[number - 1] for _, each in now] + [each.get(number) for _, each in held]
             assert goal in known, (at - began, number, goal, known)

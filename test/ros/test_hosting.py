@@ -16,6 +16,7 @@ import pytest
 from zoo.reference import Message
 
 from transmission_bridge.drivers import add_driver
+from transmission_bridge.drivers.host import START
 from transmission_bridge.drivers.simulated import SimulatedDriver
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -25,6 +26,10 @@ OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 SUPPORT = Path(__file__).parents[1] / 'support'
 BRIDGE, DRIVER = 'transmission_bridge.ros.bridge_main', 'transmission_bridge.ros.driver_main'
 SIMULATED = 'transmission_bridge/SimulatedDriver'
+
+#: Longest end of a process with a driver that hangs, which takes 2.3 s if the machine is not busy
+#: [s].
+END = 10.0
 
 #: Each method of a driver.
 METHODS = ('configure', 'activate', 'read', 'write', 'deactivate', 'cleanup')
@@ -71,18 +76,17 @@ class Hosted:
     :ivar process: The process.
     """
 
-    def __init__(self, start_process, folder, *, rate=100, parameters=(), names=('a', 'b')):
+    def __init__(self, start_process, folder, **parameters):
         self._script = folder / 'script'
-        self.log = Path(f'{self._script}.log')
+        self._log = Path(f'{self._script}.log')
         self.say()
-        inside = f'<param name="script">{self._script}</param><param name="rate">{rate}</param>'
+        inside = f'<param name="script">{self._script}</param>'
         urdf = folder / 'robot.urdf'
-        urdf.write_text(make_urdf({'arm': ('scripted_driver/Scripted', names)}, inside))
-        words = [word for each in parameters for word in ('-p', each)]
+        urdf.write_text(make_urdf({'arm': ('scripted_driver/Scripted', ['a', 'b'])}, inside))
+        words = [word for each in parameters.items() for word in ('-p', '{}:={}'.format(*each))]
         self.process = start_process(
             BRIDGE,
-            *('--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py'),
-            *(['--ros-args', *words] if words else []),
+            *('--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py', '--ros-args', *words),
         )
 
     def say(self, **faults):
@@ -91,7 +95,7 @@ class Hosted:
 
     def calls(self):
         """Return the calls so far."""
-        return self.log.read_text(encoding='utf-8').splitlines() if self.log.exists() else []
+        return self._log.read_text(encoding='utf-8').splitlines() if self._log.exists() else []
 
     def written(self):
         """Return the last command, rows position, velocity, effort."""
@@ -100,11 +104,11 @@ class Hosted:
 
 
 @pytest.fixture
-def hosted(start_process, tmp_path, meet):
-    """Return a function that starts a :class:`Hosted`, and returns it with a peer."""
+def hosted(harness, start_process, tmp_path, meet):
+    """Return a function that starts a patient :class:`Hosted`, and returns it with a peer."""
 
-    def start(**how):
-        bridge = Hosted(start_process, tmp_path, **how)
+    def start(**parameters):
+        bridge = Hosted(start_process, tmp_path, **{**harness.PATIENT, **parameters})
         peer = meet('transmission_bridge')
         peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
         return bridge, peer
@@ -163,7 +167,7 @@ def test_a_hosted_driver_is_a_driver_without_topics(hosted, harness):
     assert 'left to the driver' not in bridge.process.output
     begun = time.monotonic()
     bridge.process.ends_well()
-    assert time.monotonic() - begun < 3.0
+    assert time.monotonic() - begun < END
     assert bridge.calls()[:2] == ['configure', 'activate']
     assert bridge.calls()[-2:] == ['deactivate', 'cleanup']
     assert bridge.written()[1].tolist() == [0.0, 0.0]
@@ -198,7 +202,7 @@ def test_the_transitions_of_the_node_are_those_of_the_driver(hosted, harness):
 
 def test_faults_of_reading(hosted, harness):
     """Each is reported with method and text, makes its joints unknown in time, and ends."""
-    bridge, peer = hosted()
+    bridge, peer = hosted(state_timeout=1.0)
     diagnostics = harness.Diagnostics(peer)
     sent, joints = peer.listen('actuator_commands'), peer.listen('joint_states')
     send = peer.publisher('joint_commands')
@@ -258,7 +262,7 @@ def test_a_lost_motor_is_not_moved_when_it_is_back(hosted):
 
 @pytest.mark.parametrize('method', METHODS)
 def test_a_hang_in_each_method(start_process, tmp_path, meet, harness, method):
-    """It is named, no rate survives it where a call is possible, and SIGINT ends in 3 s."""
+    """It is named, no rate survives it where a call is possible, and SIGINT ends the process."""
     bridge = Hosted(start_process, tmp_path)
     peer = meet('transmission_bridge')
     is_start = method in METHODS[:2]
@@ -279,8 +283,7 @@ def test_a_hang_in_each_method(start_process, tmp_path, meet, harness, method):
         peer.spin_until(lambda: bridge.calls() and bridge.calls()[-1], 'a call')
     begun = time.monotonic()
     assert bridge.process.stop(signal.SIGINT) == 0
-    limit = 13.0 if is_start else 3.0 + (method in ('deactivate', 'cleanup')) * 1.5
-    assert time.monotonic() - begun < limit
+    assert time.monotonic() - begun < END + START * is_start
     assert 'bug' not in bridge.process.output
 
 
@@ -325,7 +328,7 @@ def test_hosted_drivers_beside_one_on_a_topic(make_bridge, peer, harness):
         'right': (SIMULATED, ['b']),
         'other': ('some/Component', ['c']),
     })  # fmt: skip
-    node = make_bridge({'robot_description': urdf})
+    node = make_bridge({'robot_description': urdf, **harness.PATIENT})
     peer.start()
     joints, sent = peer.listen('joint_states'), peer.listen('actuator_commands')
     own = [peer.listen(f'{side}/actuator_commands') for side in ('left_arm', 'right')]
@@ -455,22 +458,23 @@ def test_a_driver_alone_on_topics(start_process, tmp_path, meet):
     send = peer.publisher('actuator_commands')
     peer.spin_until(lambda: states, 'states')
 
-    def last(row):
-        values = getattr(states[-1], row)
-        return values[0] if len(values) else None
-
     peer.send(send, Message(('other', 'm_a'), position=(9.0, 0.5)))
-    peer.spin_until(lambda: last('position') == 0.5, 'the position')
+    peer.spin_until(lambda: states[-1].position.tolist() == [0.5], 'the position')
     peer.send(send, Message(('m_a',), velocity=(0.25,)))
-    peer.spin_until(lambda: last('velocity') == 0.25, 'the velocity')
-    peer.spin_until(lambda: last('velocity') == 0.0, 'the end of the velocity')
+    peer.spin_until(
+        lambda: any(each.velocity.tolist() == [0.25] for each in states), 'the velocity'
+    )
+    peer.spin_until(lambda: states[-1].velocity.tolist() == [0.0], 'the end of the velocity')
     process.ends_well()
     calls = Path(f'{script}.log').read_text().splitlines()
     assert calls[-2:] == ['deactivate', 'cleanup']
 
 
-def test_a_latched_description_is_there_when_the_node_is_configured(peer, make_bridge, reference):
+def test_a_latched_description_is_there_when_the_node_is_configured(
+    peer, make_bridge, reference, monkeypatch
+):
     """Also if configure is called before the subscription has found the publisher."""
+    monkeypatch.setattr('transmission_bridge.ros.bridge_node._DISCOVERY', 30.0)
     peer.latch(reference.URDF)
     for number in range(3):
         node = make_bridge(namespace=f'n{number}', cli_args=[

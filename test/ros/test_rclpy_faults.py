@@ -2,18 +2,14 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What rclpy lacks, and what a later one may lack.
+Faults of plain rclpy, each of which ``ros/process.py`` works around.
 
-Each fault that ``ros/process.py`` works around is shown in plain rclpy: where such a test fails,
-the workaround is needed no more. And without each thing that is not public the bridge does what is
-documented. A name is taken away by running rclpy with another name in its place, in all of its
-sources.
+Where such a test fails, the workaround is needed no more.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import os
 from pathlib import Path
 import re
 import subprocess
@@ -28,74 +24,6 @@ rclpy = pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 ROS = Path(transmission_bridge.__file__).parent / 'ros'
-REDUCTION = 'transmissions.hoist.joints.lift.mechanical_reduction'
-
-#: Imported by every Python process before anything else.
-SITE = """
-import importlib.machinery
-import re
-
-name = {name!r}
-get_code = importlib.machinery.SourceFileLoader.get_code
-
-def renamed(loader, module):
-    if module.partition('.')[0] != 'rclpy':
-        return get_code(loader, module)
-    source = re.sub(rf'\\b{{name}}\\b', f'{{name}}_of_old', loader.get_source(module))
-    return compile(source, loader.path, 'exec')
-
-importlib.machinery.SourceFileLoader.get_code = renamed
-"""
-
-#: Private names of rclpy; the bridge works without each of them.
-NAMES = (
-    '_parameter_overrides',
-    'send_response',
-    'EventsExecutor',
-)
-
-
-@pytest.fixture
-def without(tmp_path, monkeypatch):
-    """Return a function that has the processes of a test run with an rclpy that lacks a name."""
-
-    def take_away(name):
-        folder = tmp_path / 'site'
-        folder.mkdir(exist_ok=True)
-        (folder / 'sitecustomize.py').write_text(SITE.format(name=name), encoding='utf-8')
-        package = Path(transmission_bridge.__file__).parents[1]
-        paths = [str(folder), str(package), os.environ.get('PYTHONPATH', '')]
-        monkeypatch.setenv('PYTHONPATH', os.pathsep.join(filter(None, paths)))
-
-    return take_away
-
-
-@pytest.mark.versions
-@pytest.mark.parametrize('name', NAMES)
-def test_the_bridge_works_without(without, start_bridge, peer, reference, harness, name):
-    """States are mapped, parameters of a file hold and can be set, and the process ends well."""
-    without(name)
-    executor = 'auto' if name == 'EventsExecutor' else 'single_threaded'
-    process = start_bridge('--executor', executor, publishh='on_any', **{REDUCTION: '8'})
-    peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
-    joints, drivers = peer.listen('joint_states'), peer.publisher('actuator_states')
-    assert peer.parameters([REDUCTION]) == {REDUCTION: 8.0}
-    for reduction in (8.0, 16.0):
-        assert peer.set_parameters({REDUCTION: reduction}).successful
-        (found,) = peer.exchange(drivers, reference.Message(('winch',), (2.0,)), joints)
-        assert found.position[found.names.index('lift')] == 2.0 / reduction + 0.3
-    process.ends_well()
-    # Only a name that matches no parameter stays unsaid, as nobody knows what was given.
-    is_known = name != '_parameter_overrides'
-    assert ("'publishh' matches no parameter" in process.output) == is_known
-    if not is_known:
-        process = start_bridge(publish_rate='fast')
-        assert process.ended() == 1
-        assert 'parameter publish_rate has the wrong type' in process.output
-        assert 'Traceback' not in process.output
-    if name == 'EventsExecutor':
-        script = 'from transmission_bridge.ros.process import available_executors as names\n'
-        assert output_of(f'{script}print(*names())').split() == ['single_threaded']
 
 
 def output_of(script, **more):
@@ -108,24 +36,6 @@ def output_of(script, **more):
         timeout=60.0,
         **more,
     ).stdout
-
-
-@pytest.mark.versions
-def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
-    """The bridge warns at its start, and a request that rclpy raises for ends it."""
-    from rcl_interfaces.msg import Parameter, ParameterValue
-    from rcl_interfaces.srv import SetParameters
-
-    without('send_response')
-    process = start_bridge('--executor', 'single_threaded')
-    process.wait_for('an invalid request can end the node')
-    client = peer.node.create_client(SetParameters, 'transmission_bridge/set_parameters')
-    peer.spin_until(client.service_is_ready, 'the service')
-    unknown = Parameter(name='publish_rate', value=ParameterValue(type=99))
-    client.call_async(SetParameters.Request(parameters=[unknown]))
-    peer.spin_until(lambda: process.exit_code is not None, 'the end of the bridge')
-    assert process.ended() == 1
-    assert 'Traceback' in process.output
 
 
 # -- Faults of plain rclpy -----------------------------------------------------------------------

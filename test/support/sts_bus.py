@@ -137,7 +137,7 @@ class PortThread:
     A bus on a pseudo-terminal at the path ``link``, served by a thread inside of ``with``.
 
     ``is_silent``: no answers; ``loss``: share of packets that are lost at random, seeded;
-    ``delays``: delays of the next answers [s].
+    ``delays``: delays of the next answers [s]; ``None``: until the next request has come.
     """
 
     def __init__(self, bus, link):
@@ -188,7 +188,13 @@ class PortThread:
             return
         sent = b''.join(each for each in self.bus.answer(data) if not self._is_lost())
         on_the_wire = (len(data) + len(sent)) * 10 / 1e6
-        time.sleep(on_the_wire + (self.delays.pop(0) if self.delays and sent else 0.0))
+        time.sleep(on_the_wire)
+        if self.delays and sent:
+            delay = self.delays.pop(0)
+            if delay is None:
+                select.select([self._master], [], [])
+            else:
+                time.sleep(delay)
         os.write(self._master, b'' if self.is_silent else sent)
 
     def _is_lost(self):

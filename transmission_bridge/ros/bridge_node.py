@@ -40,6 +40,7 @@ from transmission_bridge.errors import (
     TransmissionBridgeError,
 )
 from transmission_bridge.ros import description_source
+from transmission_bridge.ros.calibration_services import CalibrationServices
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.diagnostics import DiagnosticsPublisher, NodeFacts
 from transmission_bridge.ros.parameters import (
@@ -53,9 +54,7 @@ from transmission_bridge.ros.parameters import (
 )
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
-from transmission_bridge.ros.store_service import StoreService
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
-from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
 # -- Transitions that never lose an error --------------------------------------------------------
@@ -118,14 +117,6 @@ _DISCOVERY = 1.0
 _HOSTED = ('actuator_state_topics', 'actuator_names', 'wrap_period')
 
 
-def _list_notes(robot: RobotTransmissions, session: BridgeSession) -> list[Finding]:
-    """Return the notes on a description; parameters of a hosted driver are not left over."""
-    blocks = {each.host.hardware.name for each in session.hosted.drivers.values()}
-    hosted = {spec.name for spec in robot.description.transmissions if spec.block in blocks}
-    notes = (each for each in robot.findings if each.severity == 'info')
-    return [each for each in notes if each.subject not in hosted]
-
-
 # -- The node ------------------------------------------------------------------------------------
 
 
@@ -167,8 +158,7 @@ class TransmissionBridge(LifecycleNode):
         self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
         self._implausible: tuple[Finding, ...] = ()
-        self._zero = ZeroService(self, lambda: self._session, self._store_numbers)
-        self._storing = StoreService(self, lambda: self._session, self._store_numbers)
+        self._calibration = CalibrationServices(self, lambda: self._session, self._store_numbers)
         self._diagnostics = DiagnosticsPublisher(
             self, self._collect_facts, lambda: self._session, self._description, self._log
         )
@@ -193,24 +183,12 @@ class TransmissionBridge(LifecycleNode):
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
         robot = load_transmissions(description_source.read_description(text), options)
-        lost = robot.lost_actuators
-        self._log_findings(
-            (
-                *(each for each in robot.findings if each.severity != 'info'),
-                *warn_of_endless_commands(robot.description, options.command_timeout),
-                *warn_of_lost_names(
-                    'actuator_names',
-                    split_pairs('actuator_names', options.actuator_names).values(),
-                    lost,
-                ),
-                *warn_of_lost_names(
-                    'wrap_period', split_pairs('wrap_period', options.wrap_period), lost
-                ),
-                *warn_of_lost_names(
-                    'actuator_units', split_pairs('actuator_units', options.actuator_units), lost
-                ),
-            )
-        )
+        self._log_findings(each for each in robot.findings if each.severity != 'info')
+        self._log_findings(warn_of_endless_commands(robot.description, options.command_timeout))
+        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
+            pairs = split_pairs(option, getattr(options, option))
+            actuators = pairs.values() if option == 'actuator_names' else pairs
+            self._log_findings(warn_of_lost_names(option, actuators, robot.lost_actuators))
         if not robot.joint_names:
             errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(
@@ -223,9 +201,19 @@ class TransmissionBridge(LifecycleNode):
             self._implausible = ()
             self._warn_of_numbers(tuned)
             session = BridgeSession(self, tuned, options, self._log)
-            self._declare_hosted(session.options if session.hosted.drivers else None)
+            blocks = {driver.host.hardware.name for driver in session.hosted}
+            if blocks:
+                self._declare_hosted(session.options)
             self._session = session
-            self._log_findings(_list_notes(robot, session))
+            hosted = [
+                spec.name for spec in robot.description.transmissions if spec.block in blocks
+            ]
+            self._log_findings(
+                finding
+                for finding in robot.findings
+                # Parameters of a hosted driver are not left over.
+                if finding.severity == 'info' and finding.subject not in hosted
+            )
             self._log_findings(warn_of_other_topics(robot.description, self.resolve_topic_name))
         except BaseException:
             self._release_session()
@@ -305,9 +293,9 @@ class TransmissionBridge(LifecycleNode):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _declare_hosted(self, options: BridgeOptions | None) -> None:
+    def _declare_hosted(self, options: BridgeOptions) -> None:
         """Declare the options that follow from hosted drivers, for tools."""
-        for name in _HOSTED if options is not None else ():
+        for name in _HOSTED:
             # rclpy undeclares no read-only parameter, so its changes are rejected below.
             text = f'The value of {name} with the drivers in the node. Read only.'
             descriptor = ParameterDescriptor(description=text)

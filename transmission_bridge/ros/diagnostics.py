@@ -172,22 +172,22 @@ class DiagnosticsPublisher:
         inputs, outputs = {}, {}
         for topic, ours in session.inputs.subscriptions.items():
             inputs[topic] = _find_peers(topic, graph.list_publishers(topic), ours, graph)
-        hosted = session.hosted.drivers
-        for topic, each in hosted.items():
-            inputs[topic] = Peers(f'driver {each.host.hardware.name}', ('this process',))
+        for driver in session.hosted:
+            name = f'driver {driver.host.hardware.name}'
+            inputs[driver.topic] = Peers(name, ('this process',))
         for topic, publisher in session.outputs.publishers.items():
-            if topic in hosted:  # a copy of an input
+            if topic in inputs:  # a copy of the states of a hosted driver
                 continue
             rivals = graph.list_rivals(topic) if topic in contested else ()
             nodes = graph.list_subscribers(topic)
             outputs[topic] = _find_peers(topic, nodes, publisher, graph, rivals)
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
-        for each in hosted.values():
-            for topic in (each.namespace + COMMANDS, each.namespace + TRAJECTORY):
+        for driver in session.hosted:
+            for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
                 peers = outputs[topic]
                 outputs[topic] = Peers(*peers[:1], ('this process', *peers.names), *peers[2:])
         found = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
-        return [*found, *(inspect_host(each.host) for each in hosted.values())]
+        return [*found, *(inspect_host(driver.host) for driver in session.hosted)]
 
 
 def _find_peers(

@@ -11,22 +11,15 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
-from transmission_bridge.drivers import Driver, DriverError, DriverHost, find_drivers, Hardware
+from transmission_bridge.drivers import DriverError, find_drivers
 from transmission_bridge.errors import MessageError, shortened, shown, TransmissionBridgeError
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.hosting import (
-    check_plugins,
-    CommandReader,
-    COMMANDS,
-    make_driver,
-    STATES,
-    StateWriter,
-)
+from transmission_bridge.ros.hosting import check_plugins, COMMANDS, HostedDrivers, STATES
 from transmission_bridge.ros.parameters import declare_parameter
 from transmission_bridge.ros.requests import guard_requests
-from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
+from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -66,7 +59,7 @@ class DriverNode(Node):
             descriptor = ParameterDescriptor(description=text, read_only=True)
             declare_parameter(self, name, default, descriptor)
             self._values[name] = self.get_parameter(name).value
-        self._hosts: list[tuple[DriverHost, CommandReader]] = []
+        self._hosted: HostedDrivers | None = None
         with report_bad_override(self, STATES):
             self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
         with report_bad_override(self, COMMANDS):
@@ -83,7 +76,7 @@ class DriverNode(Node):
     # -- life ------------------------------------------------------------------------------------
 
     def _start_safely(self) -> None:
-        if self._hosts or not self._description.urdf:
+        if self._hosted is not None or not self._description.urdf:
             return
         try:
             self._start_driver(self._description.urdf)
@@ -102,50 +95,32 @@ class DriverNode(Node):
                 f'block {shown(block)}: expected a block with a driver in Python, found '
                 f'{shortened(list(found)) or "none"}'
             )
-        try:
-            for kind, hardware in chosen:
-                self._add_host(make_driver(kind, hardware), hardware)
-            for step in ('configure', 'activate'):
-                for host, _ in self._hosts:
-                    host.take_step(step)
-        except BaseException:
-            self.end_driver()
-            raise
-        names = [name for host, _ in self._hosts for name in host.names]
-        self.get_logger().info(f'the driver is active: {shortened(names)}')
-
-    def _add_host(self, driver: Driver, hardware: Hardware) -> None:
-        def publish_state() -> None:
-            """Publish the latest state; called in the thread of the driver."""
-            state = host.take_state()
-            if state is not None and self.context.ok():
-                stamp = self.get_clock().now().seconds_nanoseconds()
-                record, _ = writer.make_record(state.rows, stamp)
-                self._states.publish(writer.write_message(record))
-
-        host = DriverHost(
-            driver,
-            hardware,
-            publish_state,
-            lambda severity, text: log_text(self, severity, text),
-            command_timeout=self._values['command_timeout'],
+        limit = self._values['command_timeout']
+        hosted = HostedDrivers(
+            self, self._log, [(STATES, *each) for each in chosen], command_timeout=limit
         )
-        writer = StateWriter(host.names)
-        self._hosts.append((host, CommandReader(host.names)))
+        try:
+            hosted.start('configure')
+            hosted.start('activate')
+        except BaseException:
+            hosted.end()
+            raise
+        for driver in hosted:
+            driver.copies = {STATES: self._states}
+        self._hosted = hosted
+        names = [name for driver in hosted for name in driver.host.names]
+        self.get_logger().info(f'the driver is active: {shortened(names)}')
 
     def end_driver(self) -> None:
         """Deactivate and clean up the driver."""
-        hosts, self._hosts = self._hosts, []
-        for host, _ in hosts:
-            host.begin_step('cleanup')
-        for host, _ in hosts:
-            host.end()
+        if self._hosted is not None:
+            self._hosted.end()
 
     # -- messages --------------------------------------------------------------------------------
 
     def _receive_command(self, data: bytes) -> None:
         try:
-            for host, reader in self._hosts:
-                host.send_commands(*reader.read_message(data))
+            for driver in self._hosted or ():
+                driver.send_command(data)
         except MessageError as error:
             self._log.warning(error.reason, f'{COMMANDS}: {error}; message dropped')

@@ -11,9 +11,10 @@ Its states and commands are also published while another node listens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 import math
 import re
 import sys
@@ -22,7 +23,7 @@ import traceback
 from typing import Any
 
 import numpy as np
-from rclpy.lifecycle import LifecycleNode
+from rclpy.node import Node
 
 from transmission_bridge.bridge.diagnostics import ERROR, Fact, make_status, Status, WARN
 from transmission_bridge.bridge.options import BridgeOptions, split_pairs
@@ -185,34 +186,30 @@ def inspect_host(host: DriverHost) -> Status:
 
 class HostedDriver:
     """
-    A driver and its connection to the bridge.
+    A driver in this process.
 
     :param topic: Topic of its states.
+    :param limits: As for :class:`~transmission_bridge.drivers.DriverHost`.
     :ivar receive: Receives its states.
     :ivar copies: Publishers of its states and its commands for other nodes, by topic.
     """
 
     def __init__(
         self,
-        node: LifecycleNode,
+        node: Node,
         log: ThrottledLog,
         topic: str,
         driver: Driver,
         hardware: Hardware,
-        zero_effort: bool,
+        **limits: Any,
     ) -> None:
         self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
         self._log = log
         self._asked = -math.inf
         self.receive: Receive = lambda record, layout, forgotten: None
         self.copies: Mapping[str, Publisher] = {}
-        self.host = DriverHost(
-            driver,
-            hardware,
-            self._ask_for_take,
-            lambda severity, text: log_text(node, severity, text),
-            zero_effort=zero_effort,
-        )
+        report = partial(log_text, node)
+        self.host = DriverHost(driver, hardware, self._ask_for_take, report, **limits)
         names = self.host.names
         self._writer, self._reader = StateWriter(names), CommandReader(names)
         self._index = {name: place for place, name in enumerate(names)}
@@ -267,59 +264,30 @@ class HostedDriver:
 
 class HostedDrivers:
     """
-    The hosted drivers of a robot.
+    The drivers in this process.
 
-    :ivar options: The options with their topics, names and periods.
-    :ivar drivers: By the topic of their states.
-    :raises DriverError: If a driver cannot be used.
+    :param found: Topic of its states, class and hardware of each driver.
+    :param limits: As for :class:`~transmission_bridge.drivers.DriverHost`.
+    :raises DriverError: If a driver cannot be made.
     """
 
     def __init__(
         self,
-        node: LifecycleNode,
-        robot: RobotTransmissions,
-        options: BridgeOptions,
+        node: Node,
         log: ThrottledLog,
+        found: Sequence[tuple[str, type[Driver], Hardware]],
+        **limits: Any,
     ) -> None:
-        plugins = split_pairs('hardware_plugins', options.hardware_plugins)
-        check_plugins(robot, plugins)
-        found = find_drivers(robot, plugins)
-        self.drivers: dict[str, HostedDriver] = {}
-        self.options = options
-        if not found:
-            return
-        own = {each.name for _, hardware in found.values() for each in hardware.actuators}
-        has_all = own == set(robot.actuator_names)
-        given, names = list(options.actuator_state_topics), []
-        topics = dict.fromkeys(() if has_all else given)
-        for entry, name in split_pairs('actuator_names', options.actuator_names).items():
-            if name not in own:
-                names.append(f'{entry}={name}')
-        made = {block: make_driver(*each) for block, each in found.items()}
-        for block, (_, hardware) in found.items():
-            is_alone = has_all and len(found) == 1
-            topic = STATES if is_alone or not block else f'{_make_token(block)}/{STATES}'
-            topics[topic] = None
-            if topic != STATES:
-                names += [f'{topic}:{each.name}={each.name}' for each in hardware.actuators]
-            driver, zero = made[block], options.zero_effort
-            self.drivers[topic] = HostedDriver(node, log, topic, driver, hardware, zero)
-        known = split_pairs('wrap_period', options.wrap_period)
-        periods = {name: f'{x:.12g}' for name, x in list_periods(found).items()} | known
-        self.options = replace(
-            options,
-            actuator_state_topics=tuple(topics),
-            actuator_names=tuple(names),
-            wrap_period=tuple(f'{name}={period}' for name, period in periods.items()),
-        )
+        # All are made before the first thread starts.
+        made = [(topic, make_driver(kind, hardware), hardware) for topic, kind, hardware in found]
+        self._drivers = [HostedDriver(node, log, *parts, **limits) for parts in made]
         self._switch = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH)
+        if found:
+            sys.setswitchinterval(_SWITCH)
 
-    def list_publishers(self) -> Iterator[tuple[tuple[str, str], Callable[[Any], object]]]:
-        """Yield topic and namespace, and the function that replaces publishing."""
-        for each in self.drivers.values():
-            yield (COMMANDS, each.namespace), each.send_command
-            yield (TRAJECTORY, each.namespace), each.send_trajectory
+    def __iter__(self) -> Iterator[HostedDriver]:
+        """Iterate over the drivers."""
+        return iter(self._drivers)
 
     def start(self, step: str) -> None:
         """
@@ -327,27 +295,64 @@ class HostedDrivers:
 
         :raises DriverError: If one fails.
         """
-        for each in self.drivers.values():
-            each.host.take_step(step)
+        for driver in self._drivers:
+            driver.host.take_step(step)
 
     def deactivate(self) -> None:
         """Deactivate every driver; failures are logged."""
-        for each in self.drivers.values():
-            each.host.begin_step('deactivate')
-        for each in self.drivers.values():
-            each.host.take_step('deactivate')
+        for driver in self._drivers:
+            driver.host.begin_step('deactivate')
+        for driver in self._drivers:
+            driver.host.take_step('deactivate')
 
     def end(self) -> None:
         """Clean up every driver, and end its thread."""
-        for each in self.drivers.values():
-            each.host.begin_step('cleanup')
-        for each in self.drivers.values():
-            each.host.end()
-        if self.drivers:
+        for driver in self._drivers:
+            driver.host.begin_step('cleanup')
+        for driver in self._drivers:
+            driver.host.end()
+        if self._drivers:
             sys.setswitchinterval(self._switch)
-            self.drivers = {}
+            self._drivers = []
 
 
-def _make_token(name: str) -> str:
-    """Return the name of a block as a token of a topic."""
-    return re.sub(r'^(?=\d)', '_', re.sub(r'\W', '_', name, flags=re.ASCII))
+def find_hosted_drivers(
+    robot: RobotTransmissions, options: BridgeOptions
+) -> tuple[list[tuple[str, type[Driver], Hardware]], BridgeOptions]:
+    """
+    Return topic, class and hardware of each driver in Python, and the options with these.
+
+    :raises DriverError: If a driver cannot be used.
+    :raises UnknownNameError: If ``hardware_plugins`` has an unknown name.
+    """
+    plugins = split_pairs('hardware_plugins', options.hardware_plugins)
+    check_plugins(robot, plugins)
+    found = find_drivers(robot, plugins)
+    if not found:
+        return [], options
+    hosted = {each.name for _, hardware in found.values() for each in hardware.actuators}
+    has_all = hosted == set(robot.actuator_names)
+    names = [
+        f'{entry}={name}'
+        for entry, name in split_pairs('actuator_names', options.actuator_names).items()
+        if name not in hosted
+    ]
+    drivers = []
+    for block, (kind, hardware) in found.items():
+        # A token of a topic has no other characters, and no digit first.
+        token = re.sub(r'^(?=\d)', '_', re.sub(r'\W', '_', block, flags=re.ASCII))
+        is_alone = has_all and len(found) == 1
+        topic = STATES if is_alone or not block else f'{token}/{STATES}'
+        if topic != STATES:
+            names += [f'{topic}:{each.name}={each.name}' for each in hardware.actuators]
+        drivers.append((topic, kind, hardware))
+    others = () if has_all else options.actuator_state_topics
+    topics = dict.fromkeys((*others, *(topic for topic, *_ in drivers)))
+    periods = {name: f'{period:.12g}' for name, period in list_periods(found).items()}
+    periods |= split_pairs('wrap_period', options.wrap_period)
+    return drivers, replace(
+        options,
+        actuator_state_topics=tuple(topics),
+        actuator_names=tuple(names),
+        wrap_period=tuple(f'{name}={period}' for name, period in periods.items()),
+    )

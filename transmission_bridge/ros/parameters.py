@@ -88,22 +88,22 @@ def declare_parameter(
     """
     Declare a parameter with the type of its default.
 
-    :param default: A boolean, a number, a text, or a sequence of texts.
+    :param default: A boolean, a number, a text, a list of texts, or a tuple of numbers.
     :param choices: Allowed words; a word that YAML reads as another type needs no quotes.
-    :param span: The range of a number.
+    :param span: The range of each number.
     :raises ParameterError: If the given value has another type or is out of range.
     """
-    default = default if isinstance(default, bool | int | float | str) else list(default)
-    given = read_given_values(node, [name]).get(name)
+    given = read_given_values(node).get(name)
     value: Any = default
     if given is not None:  # an empty list arrives as no value
         value = check_type(name, _restore_choice(given, choices), default)
     if span is not None:
-        span.check_option(name, value)
-    if value == []:
+        for number in value if isinstance(value, list | tuple) else [value]:
+            span.check_option(name, number)
+    if value in ([], ()):
         # rclpy would infer a list of bytes. Without a value, requests for several parameters with
         # this one would fail, and so would ``ros2 param dump``.
-        kind = Parameter.Type.STRING_ARRAY
+        kind = Parameter.Type.STRING_ARRAY if value == [] else Parameter.Type.DOUBLE_ARRAY
         node.declare_parameter(name, kind, ignore_override=True)
         node.set_parameters([Parameter(name, kind, [])])
         descriptor.type = kind.value
@@ -115,17 +115,23 @@ def declare_parameter(
         raise ParameterError(f'parameter {name}: {error}', parameter=name) from error
 
 
-def check_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
+def check_type(name: str, value: Any, default: Any) -> Any:
     """
     Return a value of the type of the parameter; an integer becomes a float if that is the type.
 
+    :param default: A value of this type, see :func:`declare_parameter`.
+
     :raises ParameterError: If it has another type, or is an integer that no double represents.
     """
+    is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if isinstance(default, list):
-        if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        if is_list and all(type(each) is str for each in value):
             return list(value)
+    elif isinstance(default, tuple):
+        if is_list and all(type(each) in (int, float) for each in value):
+            return [_convert_exactly(name, each) for each in value]
     elif isinstance(default, float) and type(value) in (int, float):
-        return convert_exactly(name, value)
+        return _convert_exactly(name, value)
     elif type(value) is type(default):
         return value
     raise ParameterError(
@@ -136,7 +142,7 @@ def check_type(name: str, value: Any, default: bool | int | float | str | list[s
     )
 
 
-def convert_exactly(name: str, value: float) -> float:
+def _convert_exactly(name: str, value: float) -> float:
     """
     Convert a number to a float.
 
@@ -150,23 +156,6 @@ def convert_exactly(name: str, value: float) -> float:
             found=repr(value),
         )
     return float(value)
-
-
-def describe_unmatched_overrides(
-    node: Node, explain: Callable[[str], str] = lambda _: ''
-) -> dict[str, str]:
-    """
-    Return a sentence for each name in the parameter file that matches no parameter of the node.
-
-    :param explain: Returns the reason for a name; empty: the closest parameter is suggested.
-    """
-    known = node.get_parameters_by_prefix('')
-    return {
-        name: f"parameter file: '{name}' matches no parameter"
-        + (explain(name) or closest(name, known, most=1))
-        for name in read_given_values(node)
-        if not node.has_parameter(name)
-    }
 
 
 def accept_integers(node: Node) -> None:
@@ -186,8 +175,6 @@ def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Paramete
     given, wanted = parameter.type_, node.get_parameter_or(name).type_
     if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
         return parameter
-    if wanted is Parameter.Type.DOUBLE_ARRAY and given is Parameter.Type.INTEGER_ARRAY:
-        return Parameter(name, wanted, [convert_exactly(name, each) for each in value])
     if wanted in _LISTS and given in _LISTS and len(value) == 0:
         return Parameter(name, wanted, [])
     if node.describe_parameter(name).read_only:
@@ -234,7 +221,10 @@ def declare_options(node: Node) -> None:
             ]
         else:
             span = None
-        declare_parameter(node, option.name, option.default, descriptor, choices, span)
+        default = option.default
+        if isinstance(default, tuple):
+            default = list(default)
+        declare_parameter(node, option.name, default, descriptor, choices, span)
     # No later value could mend them, because they are read-only.
     read_bridge_options(node)
 
@@ -340,7 +330,8 @@ class LiveParameters:
         tunables = self._tunables = names.tunables
         self.given = {
             name: check_type(name, value, tunables[name].value)
-            for name, value in read_given_values(self._node, tunables).items()
+            for name, value in read_given_values(self._node).items()
+            if name in tunables
         }
         from_file = {
             name: value for name, value in self.given.items() if name not in self._set_since_start
@@ -420,25 +411,23 @@ class LiveParameters:
         self._robot = None
         self._checked = None
 
-    def describe_unmatched_overrides(self) -> tuple[str, ...]:
+    def describe_unmatched_overrides(self) -> Iterator[str]:
         """
-        Return a sentence for each name in the parameter file that matches no parameter.
+        Yield a sentence for each name in the parameter file that matches no parameter.
 
         Before configure, only for names that configure does not declare: a misspelt name may be
         the reason why the node is unconfigured. After configure, for the others.
         """
-        sentences = describe_unmatched_overrides(self._node, self._explain_rejected)
-        return tuple(
-            sentence
-            for name, sentence in sentences.items()
-            if name.startswith(_DECLARED_LATE) == (self._robot is not None)
-        )
-
-    def _explain_rejected(self, name: str) -> str:
-        for spec in self._robot.refused if self._robot is not None else ():
-            if name.startswith(f'{PREFIX}{spec.name}.'):
-                return f", because transmission '{spec.name}' is rejected"
-        return ''
+        robot, known = self._robot, self._node.get_parameters_by_prefix('')
+        for name in read_given_values(self._node):
+            is_late = name.startswith(_DECLARED_LATE)
+            if self._node.has_parameter(name) or is_late != (robot is not None):
+                continue
+            reason = closest(name, known, most=1)
+            for spec in robot.refused if robot is not None else ():
+                if name.startswith(f'{PREFIX}{spec.name}.'):
+                    reason = f", because transmission '{spec.name}' is rejected"
+            yield f"parameter file: '{name}' matches no parameter{reason}"
 
     # -- callbacks -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ traceback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 import ctypes
 import importlib.metadata
@@ -29,7 +29,6 @@ from transmission_bridge.signals import stop_signals, StopRequest
 
 if TYPE_CHECKING:
     from rclpy.node import Node
-    from rclpy.service import Service
 
 # -- Memory: free the buffers of messages that were read -----------------------------------------
 #
@@ -289,58 +288,10 @@ def _open_standard_streams() -> None:
 # -- Missing functions of rclpy ------------------------------------------------------------------
 
 
-def read_given_values(node: Node, names: Iterable[str] | None = None) -> dict[str, Any]:
+def read_given_values(node: Node) -> dict[str, Any]:
     """
-    Return the parameter values that the node was given at its start.
+    Return the parameter values that the node was given at its start, by parameter.
 
-    rclpy has no public access to them (``Node._parameter_overrides``, ros2/rclpy#363, all
-    versions). If a later rclpy lacks the attribute, each parameter is declared without a type and
-    undeclared, which causes two more parameter events, and an empty list counts as not given. In
-    that case the result is empty without ``names``, and the bridge does not warn about unmatched
-    names in the parameter file.
-
-    :param names: Parameters that are not declared yet; by default all given ones.
-    :returns: Values by parameter; an empty list is ``None``, as in rclpy.
+    rclpy has no public access to them (ros2/rclpy#363, all versions). An empty list is ``None``.
     """
-    overrides = getattr(node, '_parameter_overrides', None)
-    if overrides is not None:
-        chosen = overrides if names is None else [name for name in names if name in overrides]
-        return {name: overrides[name].value for name in chosen}
-    from rcl_interfaces.msg import ParameterDescriptor
-
-    found = {}
-    for name in names or ():
-        anything = ParameterDescriptor(dynamic_typing=True)
-        value = node.declare_parameter(name, None, anything).value
-        node.undeclare_parameter(name)
-        if value is not None:
-            found[name] = value
-    return found
-
-
-Serve = Callable[[Any, Any], Any]
-Send = Callable[[Any, Any], None]
-
-
-def intercept_service(
-    service: Service[Any, Any], wrap: Callable[[Serve, Send], tuple[Serve, Send]]
-) -> bool:
-    """
-    Wrap the functions of a service that serve a request and send its response.
-
-    Some services of rclpy raise an exception, which ends the executor: for a parameter of an
-    unknown type (all versions), and for an impossible transition (ros2/rclpy#1209, before 8).
-
-    :returns: ``False`` if ``callback`` and ``send_response`` of the service are missing or cannot
-        be set. Then nothing changes, such a request ends the node, and the bridge logs a warning
-        at its start.
-    """
-    serve, send = getattr(service, 'callback', None), getattr(service, 'send_response', None)
-    if serve is None or send is None:
-        return False
-    serve, send = wrap(serve, send)
-    try:
-        vars(service).update(callback=serve, send_response=send)
-    except TypeError:  # a class with slots has no dictionary
-        return False
-    return service.callback is serve and service.send_response is send
+    return {name: each.value for name, each in node._parameter_overrides.items()}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 import re
 import traceback
 from typing import Any
@@ -29,11 +28,9 @@ from transmission_bridge.errors import (
     closest,
     MessageError,
     ParameterError,
-    shortened,
     shown,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.process import intercept_service, Send, Serve
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 #: Maximum length of a label; the labels of all transitions are shorter.
@@ -70,16 +67,8 @@ def guard_requests(
     :param together: Context in which the parameters of one request are set one after the other.
     """
     log = ThrottledLog(node)
-    exposed = [
-        service.srv_name
-        for service in node.services
-        if not intercept_service(service, partial(_guard_service, service, node, log, together))
-    ]
-    if exposed:
-        node.get_logger().warning(
-            'this version of rclpy does not allow checks of requests: an invalid request can end '
-            f'the node (services {shortened(exposed, show=str)})'
-        )
+    for service in node.services:
+        _guard_service(service, node, log, together)
 
 
 def _guard_service(
@@ -87,11 +76,10 @@ def _guard_service(
     node: Node,
     log: ThrottledLog,
     together: Callable[[], AbstractContextManager[None]],
-    serve: Serve,
-    send: Send,
-) -> tuple[Serve, Send]:
-    """Return functions that serve a request and send its response instead of rclpy's."""
+) -> None:
+    """Replace the functions of a service that serve a request and send its response."""
     name, srv_type = service.srv_name, service.srv_type
+    serve, send = service.callback, service.send_response
 
     def serve_guarded(request: Any, response: Any) -> Any:
         try:
@@ -121,7 +109,7 @@ def _guard_service(
             _log_rejection(error, name, log)
             send(srv_type.Response(), header)
 
-    return serve_guarded, send_guarded
+    vars(service).update(callback=serve_guarded, send_response=send_guarded)
 
 
 def _check_request_size(request: Any) -> None:

@@ -29,7 +29,14 @@ from transmission_bridge.bridge.states import StampFilter
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
-from transmission_bridge.ros.hosting import COMMANDS, HostedDriver, HostedDrivers, STATES
+from transmission_bridge.ros.hosting import (
+    COMMANDS,
+    find_hosted_drivers,
+    HostedDriver,
+    HostedDrivers,
+    STATES,
+    TRAJECTORY,
+)
 from transmission_bridge.ros.optional_topics import (
     make_driver_publishers,
     SensorTopics,
@@ -182,9 +189,9 @@ class BridgeSession:
         self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
         self.robot = robot
-        self.hosted = HostedDrivers(node, robot, options, log)
-        self.options = options = self.hosted.options
-        self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
+        found, self.options = find_hosted_drivers(robot, options)
+        self.hosted = HostedDrivers(node, log, found, zero_effort=options.zero_effort)
+        self.state_topics = tuple(dict.fromkeys(self.options.actuator_state_topics))
         try:
             self._make_bridge(robot, log)
             self.hosted.start('configure')
@@ -219,15 +226,18 @@ class BridgeSession:
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
         self._publishers = make_driver_publishers(self.outputs, self.bridge.plan)
-        self._publishers |= self.hosted.list_publishers()
+        hosted = {driver.topic: driver for driver in self.hosted}
+        for driver in self.hosted:
+            self._publishers[COMMANDS, driver.namespace] = driver.send_command
+            self._publishers[TRAJECTORY, driver.namespace] = driver.send_trajectory
         check_separate_topics(self._node, self.state_topics)
         inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
             take, at_state = partial(self._use_state, topic), self._clock.at_state
-            if hosted := self.hosted.drivers.get(topic):
-                self._connect_driver(hosted, take)
-                continue
-            inputs.subscribe_joint_states('actuator_states', take, name=topic, time=at_state)
+            if topic in hosted:
+                self._connect_driver(hosted[topic], take)
+            else:
+                inputs.subscribe_joint_states(STATES, take, name=topic, time=at_state)
         take = partial(self._use_command, 'joint_commands')
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, self._use_command)

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launch file moves the robot. Run by ``colcon test``, or ``launch_test`` with this file."""
 
+import contextlib
 import os
 from pathlib import Path
 import time
@@ -13,6 +14,7 @@ import pytest
 # First, because Python may find a folder launch/ instead of ROS's package.
 pytest.importorskip('launch_testing', reason='launch_testing is not installed (ROS has it)')
 
+from domain_coordinator import domain_id
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -24,12 +26,15 @@ from sensor_msgs.msg import JointState
 
 LAUNCH_FILE = Path(__file__).parents[1] / 'launch' / 'my_robot.launch.py'
 
+#: Keeps the domain from other tests until this process ends.
+RESERVED = contextlib.ExitStack()
+
 
 @pytest.mark.launch_test
 def generate_test_description():
     """Start everything in a domain without other robots."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
+    os.environ['ROS_DOMAIN_ID'] = str(RESERVED.enter_context(domain_id()))
     included = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(LAUNCH_FILE)))
     return LaunchDescription([included, ReadyToTest()])
 
