@@ -55,7 +55,7 @@ def describe_step(panel: Any, guide: HandGuide) -> None:
 def describe_others(panel: Any, guide: HandGuide) -> None:
     """Describe what is needed rarely, for a folded section."""
     names = tuple(each.name for each in guide.list_progress())
-    acts = {act.label: act for _, act in guide.others[1:]}
+    acts = {act.label: act for key, act in guide.others.items() if key != 'b'}
     panel.add_widget(
         *('dropdown', 'joint', lambda name: guide.choose(names.index(name))),
         options=names,
@@ -65,7 +65,7 @@ def describe_others(panel: Any, guide: HandGuide) -> None:
         press = lambda text: guide.press(acts.get(text))  # noqa: E731
         panel.add_widget('button_group', label, press, options=tuple(options))
     panel.add_widget(
-        *('button', 'quit', lambda _: setattr(guide, 'finished', False)),
+        *('button', 'quit', lambda _: guide.finish()),
         label='End without writing',
         color='gray',
     )

@@ -22,7 +22,7 @@ from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
 from transmission_bridge.tools.calibration.guide import HandGuide
-from transmission_bridge.tools.calibration.hand import name_values
+from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
@@ -170,25 +170,26 @@ class BridgeRobot(BridgeClient):
 
         :param done: Receives what is stored.
         """
-        actions = self.calibration
+        guide = self.calibration
+        assert guide is not None
+        values = name_values(guide.written or [])
 
         def finish_storing(stored: str, reason: str) -> None:
-            if self.calibration is not actions:
+            if self.calibration is not guide:
                 return
-            if reason and actions is not None:
-                actions.resume(f'the bridge does not store the numbers: {reason}')
+            if reason:
+                guide.resume(f'the bridge does not store the numbers: {reason}')
                 return
             self.calibration = None
             self.follow_topics(self._receivers)
-            if actions is not None and stored:
-                self.stops |= actions.stops
+            if stored:
+                self.stops |= guide.stops
             done(f'The bridge uses the new numbers: {stored}' if stored else '')
 
-        if actions is None or not actions.finished:
+        if not values:
             finish_storing('', '')
             return
-        values = name_values(actions.written)
-        actions.resume('the numbers are being stored')
+        guide.resume('the numbers are being stored')
         self.store_numbers({PREFIX + name: x for name, x in values.items()}, finish_storing)
 
     # -- for the page ----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from transmission_bridge.bridge.zeroing import list_zeroable_joints
 from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.calibration.guide import AFTERWARDS
-from transmission_bridge.tools.calibration.hand import name_values
+from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.calibration.page import describe_others, describe_step
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.files import write_output
@@ -582,7 +582,7 @@ class PageView:
             if guide.is_safe:
                 describe_others(self._others, guide)
                 self._others.show_changes()
-            if guide.finished is not None:
+            if guide.written is not None:
                 robot.end_calibration(partial(setattr, self, '_calibrated'))
         self._others_folder.visible = guide is not None and guide.is_safe
         if scene is not None:
