@@ -389,12 +389,13 @@ class HandGuide:
         """Begin the motion that gives a direction if the arm is still, and count what is asked."""
         step, moved = self.step, self._here[0]
         side = 0 if step.primary else step.side
+        # What was moved before is not the motion that is asked for.
+        begins = step.side and step.obstacle and not moved.has_directions and moved.is_still
         for track in (track for each in self.hand.transmissions for track in each.tracks):
             is_asked = track.name == step.joint
             track.asked = None if self.hand.is_confirmed else side * is_asked
-            if is_asked and step.side and not moved.has_directions and moved.is_still:
-                if step.obstacle:  # what was moved before is not the motion that is asked for
-                    self.hand.begin_move(moved, moved.tracks.index(track))
+            if is_asked and begins:
+                self.hand.begin_move(moved, moved.tracks.index(track))
 
     def press(self, act: Act | None = None) -> None:
         """Do what a button does, by default that of the step, if it can be pressed."""

@@ -22,8 +22,8 @@ from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
 from transmission_bridge.tools.calibration.guide import HandGuide
-from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
+from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.transmissions import RobotTransmissions
