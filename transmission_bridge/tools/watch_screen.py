@@ -33,7 +33,7 @@ Line = tuple[str, str]
 #: The columns after the name, and their widths; the range is as wide as there is room for.
 _WIDTHS = {
     **dict.fromkeys(('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF'), 10),
-    **{'LOWER': 8, 'RANGE': 12, 'UPPER': 8, 'LAST 20 s': 40},
+    **{'LOWER': 8, 'RANGE': 12, 'UPPER': 8},
     **dict.fromkeys(('MOTOR', 'MOTOR VEL', 'MOTOR EFF'), 10),
     **{AGE: 6, CLAMPED: 7, 'UNITS': 24, 'UNKNOWN': 24},
 }
@@ -42,7 +42,7 @@ _WIDEST_RANGE = 34
 #: Columns in the order in which a narrow terminal omits them, after what drivers report; the
 #: position always stays. Long names are shortened before the essential columns are omitted.
 _OMITTED_FIRST = (
-    *('LAST 20 s', 'MOTOR EFF', 'CMD EFF', 'CMD VEL', 'LOWER', 'UPPER', CLAMPED, 'MOTOR VEL'),
+    *('MOTOR EFF', 'CMD EFF', 'CMD VEL', 'LOWER', 'UPPER', CLAMPED, 'MOTOR VEL'),
     *('EFF', 'VEL', 'UNKNOWN', 'RANGE', 'UNITS', 'CMD POS', 'MOTOR', AGE),
 )
 _ESSENTIAL = ('CMD POS', 'MOTOR', AGE)
@@ -54,9 +54,6 @@ _NAME, _GAP = 12, 2
 _STALE = 0.5
 
 _LEGEND = f'yellow: warning   red: unknown   dim: > {_STALE:g} s'
-
-#: Cells of a curve, from its lowest to its highest value.
-_CURVE = '▁▂▃▄▅▆▇█'
 
 #: Names of levels in ROS.
 _LEVELS = {WARN: 'WARN', ERROR: 'ERROR'}
@@ -204,9 +201,8 @@ def _format_table(shown: Sequence[WatchRow], rows: Sequence[WatchRow], width: fl
             name = shorten_middle(name, names)
             line = f'{mark:2}{name}{" " * (names - columns_of(name))}'
             for column, size in columns.items():
-                is_text = column in ('RANGE', 'LAST 20 s')
-                text = texts.get(column, '' if is_text else '-')[:size]
-                line += ' ' * _GAP + (f'{text:<{size}}' if is_text else f'{text:>{size}}')
+                text = texts.get(column, '' if column == 'RANGE' else '-')[:size]
+                line += ' ' * _GAP + f'{text:>{size}}'
             lines.append((line.rstrip(), style))
     return lines
 
@@ -269,11 +265,6 @@ def _format_cells(row: WatchRow, is_whole: bool, has_units: bool) -> dict[str, s
     if math.isfinite(row.limits[1] - row.limits[0]):
         cells['LOWER'], cells['UPPER'] = (f'{each:.3f}' for each in row.limits)
         cells['RANGE'] = ''
-    if len(row.history) > 1:
-        low, high = min(row.history), max(row.history)
-        span = (high - low) or 1.0
-        shares = (round((each - low) / span * (len(_CURVE) - 1)) for each in row.history)
-        cells['LAST 20 s'] = ''.join(_CURVE[each] for each in shares)
     cells |= (row if motor is None else motor).more
     units = (motor or row).units if motor or row.kind == 'actuator' else ''
     texts = {'UNITS': units * has_units, 'UNKNOWN': row.unknown}

@@ -41,9 +41,6 @@ _HOSTED = 'driver '
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
-#: Latest positions that are stored of each joint, and the seconds between them.
-_HISTORY, _PERIOD = 40, 0.5
-
 #: How to activate a bridge, by its lifecycle state.
 _REMEDIES = {
     'unconfigured': "'ros2 lifecycle set /{0} configure', then '... activate' start it; with "
@@ -67,7 +64,6 @@ class WatchRow:
     :param more: Values that its driver reports, such as a temperature.
     :param motor: The only actuator of the transmission of a joint with one actuator.
     :param limits: Lower and upper limit of a joint, NaN if they are not known.
-    :param history: Earlier positions of a joint.
     :param is_odd: Whether a joint is where it cannot be.
     """
 
@@ -79,7 +75,6 @@ class WatchRow:
     more: Mapping[str, str] = field(default_factory=dict)
     motor: WatchRow | None = None
     limits: tuple[float, float] = (math.nan, math.nan)
-    history: Sequence[float] = ()
     is_odd: bool = False
 
 
@@ -104,8 +99,6 @@ class WatchState:
         # Times of the messages within the window, and of the first message.
         self._times: dict[str, deque[float]] = {}
         self._begun: dict[str, float] = {}
-        self._history: dict[str, deque[float]] = {}
-        self._stored: dict[str, float] = {}
         # By joint: the only actuator of its transmission; lower and upper limit, and unit.
         self._motors: dict[str, str] = {}
         self._limits: dict[str, tuple[float, float, str]] = {}
@@ -147,13 +140,6 @@ class WatchState:
                 known = self._values[topic].setdefault(name, {})
                 if value == value or not is_command:
                     known[column] = now, value
-                if topic == _JOINT and interface == 'position':
-                    self._store_position(name, value, now)
-
-    def _store_position(self, joint: str, position: float, now: float) -> None:
-        if now - self._stored.get(joint, -math.inf) >= _PERIOD:
-            self._stored[joint] = now
-            self._history.setdefault(joint, deque(maxlen=_HISTORY)).append(position)
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -290,10 +276,7 @@ class WatchState:
                 rows[key] = replace(row, more=more[key[1]])
                 continue
             lower, upper, unit = self._limits.get(key[1], (math.nan, math.nan, ''))
-            past, is_odd = self._history.get(key[1], ()), key[1] in odd
-            rows[key] = replace(
-                row, units=unit, limits=(lower, upper), history=tuple(past), is_odd=is_odd
-            )
+            rows[key] = replace(row, units=unit, limits=(lower, upper), is_odd=key[1] in odd)
         for joint, motor in self._motors.items():
             if ('joint', joint) in rows and ('actuator', motor) in rows:
                 row = rows.pop(('actuator', motor))

@@ -31,12 +31,10 @@ class _Question(NamedTuple):
     A change that the user must confirm.
 
     :param values: Computes the new numbers from the present state of the robot.
-    :param wanted: Positions of the joints that it places.
     """
 
     title: str
     values: Callable[[RobotState], Mapping[str, float]]
-    wanted: Mapping[str, float] = {}
 
 
 class ChangePanel:
@@ -66,12 +64,11 @@ class ChangePanel:
     def ask_to_place(self, wanted: Mapping[str, float]) -> None:
         """Ask whether to set offsets for positions of joints."""
         model = self._page.model
-        self._question = _Question(
+        self.ask(
             f'Set the position of {shortened(list(wanted), show=str)}?',
             lambda now: model.compute_placing_offsets(
                 wanted, now.actuators, now.commanded, _MOVING
             ),
-            wanted,
         )
 
     def step(self, what: str) -> None:
@@ -173,14 +170,12 @@ class ChangePanel:
             return
         self._question = None
         before = {name: model.find_value(name) for name in values}
-        wanted = {} if question is None else question.wanted
-        placed = {joint: (value, page.state.actuators[0]) for joint, value in wanted.items()}
         if question is None:
             self.draft.send()
         page.session.apply_values(
             values,
             self._finish,
-            lambda: model.record_step(before, values, time.monotonic(), placed),
+            lambda: model.record_step(before, values, time.monotonic()),
         )
 
     def _finish(self, reason: str) -> None:
