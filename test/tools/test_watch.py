@@ -439,7 +439,11 @@ def test_a_joint_and_its_motor_are_one_row_with_a_bar_between_the_limits(positio
          status_of('driver bus', OK, 'running', **{'temperature [C] m': '41'}))  # fmt: skip
     rows = {row.name: row for row in state.make_rows(1.0)}
     assert [*rows] == ['q', 'p', 'x']
-    assert (rows['q'].motor.name, rows['q'].limits, rows['q'].units) == ('m', (-1.0, 3.0), 'rad')
+    assert (rows['q'].numbers['MOTOR'], rows['q'].limits, rows['q'].units) == (
+        ticks,
+        (-1.0, 3.0),
+        'rad',
+    )
     lines = lines_of(state, 1.0, size=(100, 20))
     assert {'rad', 'tick', 'MOTOR'} <= set(lines[1].split())
     (line,) = (line for line in lines if line.startswith('q '))
