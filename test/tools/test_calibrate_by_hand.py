@@ -136,8 +136,7 @@ def test_a_pose_gives_all_offsets_at_once(seed):
     arm.hand.is_confirmed = False
     arm.joints.update(pose)
     arm.send()
-    arm.hand.mark_pose(pose)
-    assert 'hold the arm still' in arm.hand.trouble
+    assert 'hold the arm still' in arm.hand.mark_pose(pose)
     arm.rest()
     arm.hand.mark_pose(pose)
     for outcome in judged(arm).values():
@@ -156,8 +155,7 @@ def test_the_direction_comes_first():
         assert outcome.refusal.endswith('towards positive first')
     arm.hand.begin_move(*arm.hand.joints[0])
     arm.send()
-    arm.hand.end_move()
-    assert 'has hardly moved' in arm.hand.trouble
+    assert 'has hardly moved' in arm.hand.end_move()
 
 
 def test_exchanged_motors_are_named_and_nothing_is_known():
@@ -196,18 +194,18 @@ def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
     for step in range(200):
         arm.hand.store(np.array([math.fmod(0.05 * step, 2.0 * math.pi)]), arm.time + step / 60.0)
         if step == 2:
-            arm.hand.trouble = ''
-    assert arm.hand.trouble == ''
+            hand.trouble = ''
+    assert hand.trouble == ''
     assert 'was turned by 1.' in judged(arm)['arm_drive'].refusal
     arm.hand.store(np.array([2.0]), arm.time + 10.0)
     arm.hand.store(np.array([4.0]), arm.time + 10.01)
-    assert 'moved too fast' in arm.hand.trouble
+    assert 'moved too fast' in hand.trouble
     assert hand.tracks[0].find_stop(1) is None
     # So does one whose readings stopped, and a direction that was begun before.
     arm.hand.begin_move(hand, 0)
-    arm.hand.trouble = ''
+    hand.trouble = ''
     arm.hand.store(np.array([4.0]), arm.time + 11.0)
-    assert 'or they stopped' in arm.hand.trouble
+    assert 'or they stopped' in hand.trouble
     arm.hand.end_move()
     assert math.isnan(arm.hand.measure_move(hand, 0)[0])
 

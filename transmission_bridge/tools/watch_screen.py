@@ -150,7 +150,7 @@ def make_screen(
     if len(lines) > (most := max(height // 4, 2)):
         more = f'... {len(lines) - most + 1} more: transmission_bridge watch --once shows all'
         lines[most - 1 :] = [(more, 'bold red')]
-    lines[:0] = [] if top else [(_summarize(state, now), 'dim')]
+    lines[:0] = [] if top else [(_summarize(state, now, width), 'dim')]
     room = max(height - len(lines) - len({row.kind for row in rows}) - 1, 1)
     pages = max(-(-len(rows) // room), 1)
     pager.page %= pages
@@ -165,13 +165,15 @@ def make_screen(
     return [(text[:width], style) for text, style in lines]
 
 
-def _summarize(state: WatchState, now: float) -> str:
-    """Return the bridge, and rate and age of the topics with messages."""
-    bridges = [f'{each.name} {each.state}' for each in state.bridges]
+def _summarize(state: WatchState, now: float, width: int) -> str:
+    """Return the bridge, and rate and age of the topics with messages, as far as they fit."""
+    parts = [f'{report.name} {report.state}' for report in state.bridges]
     for topic in state.topics:
         if (age := state.compute_age(topic, now)) is not None:
-            bridges.append(f'{topic} {state.compute_rate(topic, now):.0f} Hz {age:.2f} s')
-    return printable('   '.join(bridges))
+            parts.append(f'{topic} {state.compute_rate(topic, now):.0f} Hz {age:.2f} s')
+    while len(text := printable('   '.join(parts))) > width and len(parts) > 1:
+        parts.pop()
+    return text
 
 
 def shorten_end(text: str, most: int) -> str:

@@ -184,7 +184,7 @@ class HandGuide:
             'Towards positive of the URDF. Look at the real arm: the drawn one may still turn the '
             'wrong way. Does it stop at once? Move it back, hold it still, and repeat.'
         )
-        act = Act('It moved that way', self.hand.end_move)
+        act = Act('It moved that way', self._end_move)
         return Step(
             _name_motion(track, 'as the arrow shows'), hint, act, obstacle, None, track.name, 1
         )
@@ -343,10 +343,7 @@ class HandGuide:
     @property
     def troubles(self) -> list[str]:
         """What went wrong with this joint, until the next press of a button."""
-        names = tuple(track.name for track in self._here[0].tracks)
-        # What happened to another joint is in its line.
-        is_here = self.hand.trouble.startswith(names)
-        return [text for text in (self.hand.trouble * is_here, self._message) if text]
+        return [text for text in (self._here[0].trouble, self._message) if text]
 
     # -- what is known ---------------------------------------------------------------------------
 
@@ -403,7 +400,7 @@ class HandGuide:
         if act is None and not step.obstacle:
             act = step.primary
         if act is not None:
-            self._message = self.hand.trouble = ''
+            self._message = self._here[0].trouble = ''
             act.act()
 
     def answer(self, *, is_confirmed: bool) -> None:
@@ -436,16 +433,19 @@ class HandGuide:
         for n in self._list_open()[:1]:
             self.choose(n)
 
+    def _end_move(self) -> None:
+        self._message = self.hand.end_move()
+
     def _take_pose(self) -> None:
         self.answer(is_confirmed=False)
-        self.hand.mark_pose(self.pose)
+        self._message = self.hand.mark_pose(self.pose)
 
     def _mark(self) -> None:
         """Take the arm as in the pose; poses that contradict each other are replaced."""
         for moved in self._included:
             if self.judge(moved).refusal:
                 moved.poses = []
-        self.hand.mark_pose(self.pose)
+        self._message = self.hand.mark_pose(self.pose)
 
     def _measure_limits(self) -> None:
         self.wants_limits = not self.wants_limits

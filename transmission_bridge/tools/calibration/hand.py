@@ -37,7 +37,6 @@ class HandCalibration:
     :ivar joints: Each joint as its transmission and its place there.
     :ivar is_confirmed: Whether the user confirmed that the limits of the joints are the stops;
         ``None`` before an answer.
-    :ivar trouble: What went wrong, empty if nothing did.
     :raises UnknownNameError: If the robot lacks one of them.
     """
 
@@ -65,7 +64,6 @@ class HandCalibration:
             (moved, joint) for moved in self.transmissions for joint in range(len(moved.tracks))
         ]
         self.is_confirmed: bool | None = None
-        self.trouble = ''
         self._totals = np.full(len(self._periods), np.nan)
         #: A joint that is moved towards positive, from where, and its largest way from there.
         self._begun: tuple[MovedTransmission, int, Array] | None = None
@@ -92,12 +90,12 @@ class HandCalibration:
             if has_jumped or is_fast[actuators].any():
                 moved.forget()
                 self._begun = None if is_begun else self._begun
-                self.trouble = (
+                moved.trouble = (
                     f'{moved.joined_names} moved too fast for the readings, or they stopped: the '
                     'stops are forgotten'
                 )
                 if np.isnan(moved.periods).any():
-                    self.trouble += '. An encoder of one turn needs its wrap_period'
+                    moved.trouble += '. An encoder of one turn needs its wrap_period'
 
     # -- what the user does --------------------------------------------------------------------
 
@@ -116,25 +114,37 @@ class HandCalibration:
         way = moved.measure_way(self._begun[2])
         return way, self._farthest - way > _REVERSED * moved.tracks[joint].span
 
-    def end_move(self) -> None:
-        """End a motion towards positive, which gives the direction."""
-        if self._begun is not None:
-            moved, joint, before = self._begun
-            self.trouble, self._begun = moved.end_move(joint, before), None
+    def end_move(self) -> str:
+        """
+        End a motion towards positive, which gives the direction.
+
+        :returns: What is wrong, or empty.
+        """
+        if self._begun is None:
+            return ''
+        moved, joint, before = self._begun
+        self._begun = None
+        return moved.end_move(joint, before)
 
     def start_again(self, moved: MovedTransmission) -> None:
         """Forget what is known of a transmission, its directions included."""
         moved.forget()
         moved.moves, moved.has_directions, moved.problem, self._begun = {}, False, '', None
 
-    def mark_pose(self, positions: Mapping[str, float]) -> None:
-        """Take the arm as in a pose [rad or m by joint]; joints that are missing are at zero."""
+    def mark_pose(self, positions: Mapping[str, float]) -> str:
+        """
+        Take the arm as in a pose [rad or m by joint]; joints that are missing are at zero.
+
+        :returns: What is wrong, or empty.
+        """
         heard = [moved for moved in self.transmissions if np.isfinite(moved.now).all()]
         moving = [moved.name for moved in heard if not moved.is_still]
-        self.trouble = f'{moving[0]} moves: hold the arm still, and repeat' if moving else ''
-        for moved in [] if moving else heard:
+        if moving:
+            return f'{moving[0]} moves: hold the arm still, and repeat'
+        for moved in heard:
             joints = np.array([positions.get(track.name, 0.0) for track in moved.tracks])
             moved.poses = [*moved.poses, (moved.now.copy(), joints, np.zeros(len(joints)))]
+        return ''
 
     def judge(self, moved: MovedTransmission) -> Outcome:
         """Return what is known of a transmission."""

@@ -49,6 +49,7 @@ class MovedTransmission:
     :ivar signs: Reductions with another sign than in the description.
     :ivar zeros: The numbers that shift the zeros of its encoders.
     :ivar problem: Why there can be no numbers, empty otherwise.
+    :ivar trouble: Why its stops were forgotten, empty if they were not.
     :ivar is_guess: Whether its known positions are a guess.
     :ivar is_from_file: Whether they are from the file of a driver.
     :ivar poses: Known positions: actuators, joints, and how far a joint may be from there.
@@ -74,7 +75,7 @@ class MovedTransmission:
         self._spans = np.array([track.span for track in self.tracks])
         self.signs: dict[ParameterPath, float] = {}
         self.zeros = self._list_zeros()
-        self.problem = ''
+        self.problem = self.trouble = ''
         self.is_guess = self.has_directions = self.is_from_file = False
         self.moves: dict[int, Move] = {}
         self.poses: list[tuple[Array, Array, Array]] = []

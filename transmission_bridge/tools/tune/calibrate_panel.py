@@ -13,7 +13,7 @@ from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
 from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.page import Page
-from transmission_bridge.tools.tune.texts import escape_text, format_note
+from transmission_bridge.tools.tune.texts import escape_text, format_note, format_table
 
 #: Characters of a hint.
 _HINT = 400
@@ -148,17 +148,11 @@ def _format_sweep(guide: HandGuide) -> str:
 
 def _format_progress(guide: HandGuide) -> str:
     """Return the table of the joints."""
-    rows = [
-        '<tr><th style="width:40%">joint</th>'
-        + ''.join(f'<th class="c">{each}</th>' for each in ('arrow', 'upper', 'lower'))
-        + '<th style="width:20%">result</th></tr>'
-    ]
-    for each in guide.list_progress():
-        mark = '▸' if each.is_here else '✓' if each.is_known else '○'
-        kind = 'here' if each.is_here else 'good' if each.is_known else 'dim'
-        parts = ''.join(f'<td class="c">{part}</td>' for part in each.done)
-        rows.append(
-            f'<tr class="{kind}"><td>{mark} {escape_text(each.name)}</td>{parts}'
-            f'<td class="n">{escape_text(each.result)}</td></tr>'
-        )
-    return f'<div class="tb joints"><table>{"".join(rows)}</table></div>'
+    marks = ('arrow', ''), ('upper', ''), ('lower', '')
+    rows = []
+    for joint in guide.list_progress():
+        mark = '▸' if joint.is_here else '✓' if joint.is_known else '○'
+        kind = 'here' if joint.is_here else 'good' if joint.is_known else 'dim'
+        cells = (f'{mark} {joint.name}', *joint.done, joint.result)
+        rows.append((kind, [*map(escape_text, cells)]))
+    return format_table((('joint', '40%'), *marks, ('result', '20%')), rows, 'joints')

@@ -20,7 +20,7 @@ from transmission_bridge.bridge.states import list_wrap_periods, NamePlan, State
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, DESCRIPTION, Received
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.calibration.outcome import name_values
@@ -34,7 +34,6 @@ _PERIOD = 1.0
 #: Seconds for which a joint counts as commanded after a command, as in the bridge's tuning guard.
 _LIVE = 0.5
 
-_DESCRIPTION = 'robot_description'
 _COMMANDS = 'actuator_commands'
 
 
@@ -92,12 +91,12 @@ class BridgeRobot(BridgeClient):
         elif not self._is_known and now - self._asked > _PERIOD:
             self._asked = now
             options = [option.name for option in fields(BridgeOptions)]
-            names = [_DESCRIPTION, *options, *(HOSTED + name for name in options)]
+            names = [DESCRIPTION, *options, *(HOSTED + name for name in options)]
             self.get_parameters(names, self._build_model, prefix=PREFIX)
 
     def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
-        data = str(values.get(_DESCRIPTION) or self._described).encode()
+        data = str(values.get(DESCRIPTION) or self._described).encode()
         numbers = _list_numbers(values)
         is_configured = bool(numbers) or (self.report is not None and self.report.state == ACTIVE)
         if reason or not data or not is_configured:
