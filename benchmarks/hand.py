@@ -7,7 +7,9 @@ What calibration by hand finds: arms with hidden zeros, signs and turns, and han
 Each arm is moved jerkily, with pauses, each joint towards positive and then to its stops, each of
 which is missed by up to 2 degrees. Where stops are too close together, they are approached again,
 as the command says, at most :data:`MOST` times. An answer is wrong if a joint is off by more than
-0.5 degrees; an uncertainty holds if the truth is within it.
+0.5 degrees; an uncertainty holds if the truth is within it. Then limits are measured after a pose
+with stops up to 5 degrees beyond the limits, by a hand that does what the guide asks and often
+turns back elsewhere: none may be outside of the true stops.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
-from moved_arm import ANKLE, GEARED, MovedArm, SERVOS
+from moved_arm import ANKLE, GEARED, GuidedHand, MovedArm, SERVOS
+
+from transmission_bridge.tools.calibration.guide import HandGuide
 
 #: Approaches of a stop that are told to be repeated.
 MOST = 6
@@ -52,6 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--arms', type=int, default=200)
     parser.add_argument('--only', default='')
+    parser.add_argument('--seed', type=int, default=0)
     options = parser.parse_args()
     heading = (
         'situation',
@@ -69,11 +74,11 @@ def main() -> None:
             continue
         begin, errors, bounds, count, first = time.monotonic(), [], [], 0, 0
         for seed in range(options.arms):
-            arm = MovedArm(text, np.random.default_rng([number, seed]), **settings)
+            arm = MovedArm(text, np.random.default_rng([number, options.seed + seed]), **settings)
             arm.show_directions()
             arm.hand.is_confirmed = True
             for each, place in arm.hand.joints:
-                each.tracks[place].ends = ends
+                each.tracks[place].sides = ends
                 for _ in range(times):
                     for side in ends:
                         arm.approach(each.tracks[place].name, side)
@@ -100,6 +105,33 @@ def main() -> None:
             f'{holds:.1%} | {median:.2f} deg | {time.monotonic() - begin:.0f} |',
             flush=True,
         )
+    if options.only in 'limits':
+        measure_limits(range(options.seed, options.seed + options.arms))
+
+
+def measure_limits(seeds: range) -> None:
+    """Print how far measured limits are inside of the true stops."""
+    losses, missing = [], 0
+    for seed in seeds:
+        arm = MovedArm(
+            SERVOS, np.random.default_rng([99, seed]), beyond=math.radians(5.0), slips=0.3
+        )
+        guide = HandGuide(arm.hand, {})
+        guide.wants_limits = True
+        hand = GuidedHand(arm, guide)
+        hand.press()
+        hand.press(guide.step.second)
+        hand.run()
+        missing += len(arm.stops) - len(guide.stops)
+        for name, (lower, upper) in guide.stops.items():
+            losses += [lower - arm.stops[name][0], arm.stops[name][1] - upper]
+    degrees = np.degrees(losses)
+    print(
+        f'measured limits of {len(seeds)} arms: {len(losses)}, joints without {missing}, '
+        f'outside {(degrees < 0.0).sum()}, loss in degrees: median {np.median(degrees):.2f}, '
+        f'95 % {np.quantile(degrees, 0.95):.2f}, worst {degrees.max():.2f}',
+        flush=True,
+    )
 
 
 if __name__ == '__main__':

@@ -72,6 +72,7 @@ class MovedArm:
     :param scale: Largest hidden change of a reduction, as a share.
     :param wraps: Whether encoders count one turn only.
     :param beyond: Largest distance of each stop from the limit [rad], at random.
+    :param slips: Probability that a hand turns back before it reaches a stop.
     """
 
     text: str
@@ -83,6 +84,7 @@ class MovedArm:
     is_free: bool = False
     miss: float = MISS
     beyond: float = 0.0
+    slips: float = 0.0
     time: float = 0.0
     seconds: float = 0.0
 
@@ -173,6 +175,8 @@ class MovedArm:
         lower, upper = self.stops[name]
         end = lower if side < 0 else upper
         miss = self.random.uniform(0.0, self.miss) if miss is None else miss
+        for _ in range(2 if self.slips and self.random.random() < self.slips else 0):
+            self.move(name, self.random.uniform(lower, upper))
         self.move(name, end - side * miss)
         self.move(name, end - side * self.random.uniform(0.15, 0.5) * (upper - lower))
 

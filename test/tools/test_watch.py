@@ -439,7 +439,11 @@ def test_a_joint_and_its_motor_are_one_row_with_a_bar_between_the_limits(positio
          status_of('driver bus', OK, 'running', **{'temperature [C] m': '41'}))  # fmt: skip
     rows = {row.name: row for row in state.make_rows(1.0)}
     assert [*rows] == ['q', 'p', 'x']
-    assert (rows['q'].motor.name, rows['q'].limits, rows['q'].units) == ('m', (-1.0, 3.0), 'rad')
+    assert (rows['q'].numbers['MOTOR'], rows['q'].limits, rows['q'].units) == (
+        ticks,
+        (-1.0, 3.0),
+        'rad',
+    )
     lines = lines_of(state, 1.0, size=(100, 20))
     assert {'rad', 'tick', 'MOTOR'} <= set(lines[1].split())
     (line,) = (line for line in lines if line.startswith('q '))
@@ -453,18 +457,14 @@ def test_a_joint_and_its_motor_are_one_row_with_a_bar_between_the_limits(positio
     assert '41' in lines_of(state, 1.0, size=(200, 20))[2].split()
 
 
-def test_a_joint_beyond_its_limits_is_marked_and_its_past_is_a_curve():
+def test_a_joint_beyond_its_limits_is_marked():
     """By keys of the diagnostics, not by sentences."""
     state = WatchState()
     state.set_description(ONE)
-    for number in range(100):
-        store(state, 'joint_states', 0.5 * number, q=0.01 * number, p=0.0)
+    store(state, 'joint_states', 49.5, q=0.01, p=0.0)
     hear(state, 49.5, status_of('joints', WARN, 'x', **{'position of q': 'beyond'}))
     lines = make_screen(state, 49.5, [], Pager(), (170, 40))
-    ((text, style),) = ((text, style) for text, style in lines if ' q ' in text[:4])
-    assert (text[:3], style) == ('! q', 'yellow')
-    assert sum(text.count(each) for each in '▁▂▃▄▅▆▇█') == 40
-    assert '▁▁▁▂' in text
+    assert [style for text, style in lines if text.startswith('! q ')] == ['yellow']
 
 
 def test_eighteen_joints_fit_on_24_lines():

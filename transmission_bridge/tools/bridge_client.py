@@ -49,6 +49,9 @@ _STEP = 0.02
 #: The status that every bridge has in every lifecycle state, and a key in it.
 _LIFE_CYCLE, _STATE = 'life cycle', 'state'
 
+#: The parameter and the topic of a robot description.
+DESCRIPTION = 'robot_description'
+
 #: Services of a bridge, and their types.
 _SERVICES = {
     'list_parameters': 'rcl_interfaces.srv.ListParameters',
@@ -423,7 +426,7 @@ class BridgeClient:
                 changed(message.data)
 
         text = _import_ros('std_msgs.msg.String')
-        self.node.create_subscription(text, 'robot_description', handle_text, latched)
+        self.node.create_subscription(text, DESCRIPTION, handle_text, latched)
 
     def follow_parameters(self, changed: Callable[[dict[str, Any], list[str]], None]) -> None:
         """

@@ -147,7 +147,7 @@ _NAMES = _define_argument('--actuator-names DRIVER=URDF', **_SEVERAL)
 
 
 @_define_command(
-    'calibration.by_hand',
+    'calibrate',
     *_ROBOT,
     _define_argument('--stops'),
     _define_argument('--reductions'),

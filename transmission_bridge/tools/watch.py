@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 import math
 import time
+from typing import Any
 
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.tools.bridge_client import BridgeClient
+from transmission_bridge.tools.bridge_client import BridgeClient, DESCRIPTION
 from transmission_bridge.tools.cli import Console, Exit, printable
 from transmission_bridge.tools.watch_screen import open_screen
 from transmission_bridge.tools.watch_state import COLUMNS, describe_missing_sides, WatchState
@@ -38,10 +39,13 @@ class WatchClient(BridgeClient):
     """
 
     def __init__(self, state: WatchState, *, is_complete: bool = False) -> None:
-        super().__init__('watch', state.node)
+        # Without a name, the description is that of the bridge with the usual one.
+        super().__init__('watch', state.node or 'transmission_bridge')
         self._state = state
         self._is_complete = is_complete
         self._names: dict[str, None] = {}
+        #: The start of the bridge that was asked for its description.
+        self._asked: int | None = None
         self.follow_description(state.set_description)
         self._update_topics()
 
@@ -49,6 +53,15 @@ class WatchClient(BridgeClient):
         """Handle callbacks for some time, then subscribe to new topics."""
         super().spin_for(seconds)
         self._update_topics()
+        if self.report is not None and self.report.start != self._asked and self.is_present:
+            self._asked = self.report.start
+            self.get_parameters([DESCRIPTION], self._set_description)
+
+    def _set_description(self, values: Mapping[str, Any], reason: str) -> None:
+        if reason:
+            self._asked = None
+        elif text := values.get(DESCRIPTION):  # else it is on the topic
+            self._state.set_description(text)
 
     def _update_topics(self) -> None:
         self._state.reports = self.reports

@@ -33,7 +33,7 @@ Line = tuple[str, str]
 #: The columns after the name, and their widths; the range is as wide as there is room for.
 _WIDTHS = {
     **dict.fromkeys(('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF'), 10),
-    **{'LOWER': 8, 'RANGE': 12, 'UPPER': 8, 'LAST 20 s': 40},
+    **{'LOWER': 8, 'RANGE': 12, 'UPPER': 8},
     **dict.fromkeys(('MOTOR', 'MOTOR VEL', 'MOTOR EFF'), 10),
     **{AGE: 6, CLAMPED: 7, 'UNITS': 24, 'UNKNOWN': 24},
 }
@@ -42,10 +42,13 @@ _WIDEST_RANGE = 34
 #: Columns in the order in which a narrow terminal omits them, after what drivers report; the
 #: position always stays. Long names are shortened before the essential columns are omitted.
 _OMITTED_FIRST = (
-    *('LAST 20 s', 'MOTOR EFF', 'CMD EFF', 'CMD VEL', 'LOWER', 'UPPER', CLAMPED, 'MOTOR VEL'),
+    *('MOTOR EFF', 'CMD EFF', 'CMD VEL', 'LOWER', 'UPPER', CLAMPED, 'MOTOR VEL'),
     *('EFF', 'VEL', 'UNKNOWN', 'RANGE', 'UNITS', 'CMD POS', 'MOTOR', AGE),
 )
 _ESSENTIAL = ('CMD POS', 'MOTOR', AGE)
+
+#: What a driver counts, in the row of an actuator and in that of its joint.
+_COUNTED = {'actuator': ('POS', 'VEL'), 'joint': ('MOTOR', 'MOTOR VEL')}
 
 #: Minimum width of a name, and the gap between columns.
 _NAME, _GAP = 12, 2
@@ -54,9 +57,6 @@ _NAME, _GAP = 12, 2
 _STALE = 0.5
 
 _LEGEND = f'yellow: warning   red: unknown   dim: > {_STALE:g} s'
-
-#: Cells of a curve, from its lowest to its highest value.
-_CURVE = '▁▂▃▄▅▆▇█'
 
 #: Names of levels in ROS.
 _LEVELS = {WARN: 'WARN', ERROR: 'ERROR'}
@@ -150,7 +150,7 @@ def make_screen(
     if len(lines) > (most := max(height // 4, 2)):
         more = f'... {len(lines) - most + 1} more: transmission_bridge watch --once shows all'
         lines[most - 1 :] = [(more, 'bold red')]
-    lines[:0] = [] if top else [(_summarize(state, now), 'dim')]
+    lines[:0] = [] if top else [(_summarize(state, now, width), 'dim')]
     room = max(height - len(lines) - len({row.kind for row in rows}) - 1, 1)
     pages = max(-(-len(rows) // room), 1)
     pager.page %= pages
@@ -165,13 +165,15 @@ def make_screen(
     return [(text[:width], style) for text, style in lines]
 
 
-def _summarize(state: WatchState, now: float) -> str:
-    """Return the bridge, and rate and age of the topics with messages."""
-    bridges = [f'{each.name} {each.state}' for each in state.bridges]
+def _summarize(state: WatchState, now: float, width: int) -> str:
+    """Return the bridge, and rate and age of the topics with messages, as far as they fit."""
+    parts = [f'{report.name} {report.state}' for report in state.bridges]
     for topic in state.topics:
         if (age := state.compute_age(topic, now)) is not None:
-            bridges.append(f'{topic} {state.compute_rate(topic, now):.0f} Hz {age:.2f} s')
-    return printable('   '.join(bridges))
+            parts.append(f'{topic} {state.compute_rate(topic, now):.0f} Hz {age:.2f} s')
+    while len(text := printable('   '.join(parts))) > width and len(parts) > 1:
+        parts.pop()
+    return text
 
 
 def shorten_end(text: str, most: int) -> str:
@@ -188,25 +190,31 @@ def _format_table(shown: Sequence[WatchRow], rows: Sequence[WatchRow], width: fl
     lines: list[Line] = []
     for kind in ('joint', 'actuator'):
         own = [row for row in rows if row.kind == kind]
-        motors = [row.motor or row for row in own if row.motor or row.kind == 'actuator']
-        has_units = len({row.units for row in motors}) > 1
-        cells = {row.name: _format_cells(row, _is_whole(own), has_units) for row in own}
-        columns, names = _choose_columns([(kind, {}), *cells.items()], width)
+        counted = _COUNTED[kind]
+        drivers = {
+            row.units if kind == 'actuator' else row.driver_units
+            for row in own
+            if kind == 'actuator' or not row.numbers.keys().isdisjoint(counted)
+        }
+        values = [value for row in own for key, value in row.numbers.items() if key in counted]
+        # Whole numbers, such as ticks, if all drivers count so.
+        is_whole = bool(drivers) and all(drivers) and all(value.is_integer() for value in values)
+        cells = {
+            row.name: _format_cells(row, 0 if is_whole else 4, len(drivers) > 1) for row in own
+        }
+        columns, longest = _choose_columns([(kind, {}), *cells.items()], width)
         heading = {column: _format_heading(column, own) for column in columns}
         parts = [('', kind.upper(), heading, 'bold')]
-        for row in shown:
-            if row.kind == kind:
-                texts = cells[row.name]
-                texts['RANGE'] = _draw_range(row, columns.get('RANGE', 12))
-                mark = '!' if row.is_odd or row.unknown or CLAMPED in row.numbers else ''
-                parts.append((mark, row.name, texts, _choose_style(row)))
+        for row in (row for row in shown if row.kind == kind):
+            cells[row.name]['RANGE'] = _draw_range(row, columns.get('RANGE', 0))
+            is_marked = row.is_odd or row.unknown or CLAMPED in row.numbers
+            parts.append(('!' * bool(is_marked), row.name, cells[row.name], _choose_style(row)))
         for mark, name, texts, style in parts if len(parts) > 1 else ():
-            name = shorten_middle(name, names)
-            line = f'{mark:2}{name}{" " * (names - columns_of(name))}'
+            name = shorten_middle(name, longest)
+            line = f'{mark:2}{name}{" " * (longest - columns_of(name))}'
             for column, size in columns.items():
-                is_text = column in ('RANGE', 'LAST 20 s')
-                text = texts.get(column, '' if is_text else '-')[:size]
-                line += ' ' * _GAP + (f'{text:<{size}}' if is_text else f'{text:>{size}}')
+                text = texts.get(column, '' if column == 'RANGE' else '-')[:size]
+                line += ' ' * _GAP + f'{text:>{size}}'
             lines.append((line.rstrip(), style))
     return lines
 
@@ -217,8 +225,8 @@ def _choose_columns(
     """Return the columns that fit with their widths, and the width of the names."""
     used = {column for _, cells in rows for column in cells}
     more = sorted(used - _WIDTHS.keys())
-    widths = {each: size for each, size in _WIDTHS.items() if each in used}
-    widths |= {each: max(len(each), 6) for each in more}
+    widths = {column: size for column, size in _WIDTHS.items() if column in used}
+    widths |= {column: max(len(column), 6) for column in more}
     longest = max((columns_of(printable(name)) for name, _ in rows), default=0)
     room = width - 2 - sum(_GAP + size for size in widths.values())
     for column in (*more, *_OMITTED_FIRST):
@@ -235,20 +243,11 @@ def _choose_style(row: WatchRow) -> str:
     return 'red' if row.unknown else 'yellow' if row.is_odd or CLAMPED in row.numbers else ''
 
 
-def _is_whole(rows: Sequence[WatchRow]) -> bool:
-    """Return whether all drivers count in whole numbers, such as ticks."""
-    motors = [row.motor or row for row in rows if row.motor or row.kind == 'actuator']
-    values = [
-        row.numbers[each] for row in motors for each in ('POS', 'VEL') if each in row.numbers
-    ]
-    return all(row.units for row in motors) and all(float(each).is_integer() for each in values)
-
-
 def _format_heading(column: str, rows: Sequence[WatchRow]) -> str:
-    """Return a heading with the unit, if it is the same in all rows."""
-    motors = [row.motor for row in rows if row.motor]
-    units = {row.units for row in (motors if column.startswith('MOTOR') else rows)}
-    texts = [each.strip() for each in units.pop().split(',')] if len(units) == 1 else ['']
+    """Return a heading with the unit, if it is the same in all rows that have it."""
+    of_driver = {row.driver_units for row in rows if 'MOTOR' in row.numbers}
+    units = of_driver if column.startswith('MOTOR') else {row.units for row in rows}
+    texts = [text.strip() for text in units.pop().split(',')] if len(units) == 1 else ['']
     if len(texts) == 1 and texts[0] in ('rad', 'm'):
         texts = [texts[0], f'{texts[0]}/s', 'N m' if texts[0] == 'rad' else 'N']
     place = {'POS': 0, 'MOTOR': 0, 'VEL': 1, 'EFF': 2}.get(column.split()[-1])
@@ -256,48 +255,39 @@ def _format_heading(column: str, rows: Sequence[WatchRow]) -> str:
     return f'{column.replace("CMD POS", "CMD")} {unit}'.rstrip()
 
 
-def _format_cells(row: WatchRow, is_whole: bool, has_units: bool) -> dict[str, str]:
-    """Return the texts of a row by column, except the range."""
-    digits = 0 if is_whole and row.kind == 'actuator' else 4
-    cells = {column: _format_value(column, x, digits) for column, x in row.numbers.items()}
-    motor = row.motor
-    of_motor = motor.numbers if motor else {}
-    for column in ('POS', 'VEL', 'EFF'):
-        if column in of_motor:
-            key = f'MOTOR {column}'.removesuffix(' POS')
-            cells[key] = _format_value(column, of_motor[column], 0 if is_whole else 4)
+def _format_cells(row: WatchRow, digits: int, has_units: bool) -> dict[str, str]:
+    """
+    Return the texts of a row by column, with an empty range.
+
+    :param digits: Those of numbers of the driver.
+    """
+    cells = {}
+    for column, value in row.numbers.items():
+        is_of_driver = row.kind == 'actuator' or column.startswith('MOTOR')
+        n = {CLAMPED: 0, AGE: 2}.get(column, digits if is_of_driver else 4)
+        # Adding zero turns -0.0 into 0.0.
+        text = f'{round(value, n) + 0.0:.{n}f}'
+        cells[column] = text if len(text) <= _WIDTHS[column] else f'{value:.3g}'
     if math.isfinite(row.limits[1] - row.limits[0]):
-        cells['LOWER'], cells['UPPER'] = (f'{each:.3f}' for each in row.limits)
+        cells['LOWER'], cells['UPPER'] = (f'{limit:.3f}' for limit in row.limits)
         cells['RANGE'] = ''
-    if len(row.history) > 1:
-        low, high = min(row.history), max(row.history)
-        span = (high - low) or 1.0
-        shares = (round((each - low) / span * (len(_CURVE) - 1)) for each in row.history)
-        cells['LAST 20 s'] = ''.join(_CURVE[each] for each in shares)
-    cells |= (row if motor is None else motor).more
-    units = (motor or row).units if motor or row.kind == 'actuator' else ''
+    units = row.units if row.kind == 'actuator' else row.driver_units
     texts = {'UNITS': units * has_units, 'UNKNOWN': row.unknown}
-    return cells | {key: printable(text)[: _WIDTHS[key]] for key, text in texts.items() if text}
+    texts = {key: printable(text)[: _WIDTHS[key]] for key, text in texts.items() if text}
+    return cells | row.more | texts
 
 
 def _draw_range(row: WatchRow, width: int) -> str:
     """Return a bar between the limits with the position, beyond it if it is."""
     (lower, upper), position = row.limits, row.numbers.get('POS', math.nan)
-    if not math.isfinite(upper - lower) or width < 6:
+    if not upper > lower or not math.isfinite(upper - lower) or width < 6:
         return ''
-    share = (position - lower) / (upper - lower) if upper > lower else math.nan
-    if not 0.0 <= share <= 1.0:
-        ends = ('<', ' ') if share < 0.0 else (' ', '>') if share > 1.0 else (' ', ' ')
-        return f'{ends[0]}[{" " * (width - 4)}]{ends[1]}'
-    place = round(share * (width - 5))
-    return f' [{"-" * place}|{"-" * (width - 5 - place)}] '
-
-
-def _format_value(column: str, value: float, digits: int = 4) -> str:
-    digits = {CLAMPED: 0, AGE: 2}.get(column, digits)
-    # Adding zero turns -0.0 into 0.0.
-    text = f'{round(value, digits) + 0.0:.{digits}f}'
-    return text if len(text) <= _WIDTHS[column] else f'{value:.3g}'
+    share = (position - lower) / (upper - lower)
+    bar = ' ' * (width - 4)
+    if 0.0 <= share <= 1.0:
+        place = round(share * (width - 5))
+        bar = f'{"-" * place}|{"-" * (width - 5 - place)}'
+    return f'{"<" if share < 0.0 else " "}[{bar}]{">" if share > 1.0 else " "}'
 
 
 # -- The terminal --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 import math
 import os
 
@@ -21,6 +21,9 @@ from transmission_bridge.tools.units import joint_unit
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}
 _COMMAND = 'CMD '
 
+#: Columns of an actuator in the row of its joint.
+MOTOR_COLUMNS = {'POS': 'MOTOR', 'VEL': 'MOTOR VEL', 'EFF': 'MOTOR EFF'}
+
 AGE, CLAMPED = 'AGE s', 'CLAMPED'
 
 #: Default topics of a driver, used if bridges list no others. The command topic has this name in
@@ -32,17 +35,16 @@ _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 #: The statuses of all actuators and of all joints, and the kinds of their rows.
 _KINDS = {'actuators': 'actuator', 'joints': 'joint'}
 
-#: Parts of keys before the name of a joint that is not where it can be.
-_ODD = ('position of ', 'lost turn of ')
+#: Parts of keys before a name: of a joint whose commands were clamped, and of one that is not
+#: where it can be; and all of them.
+_CLAMPED, _ODD = 'clamped ', ('position of ', 'lost turn of ')
+_BEGINS = (UNITS_OF, UNKNOWN, _CLAMPED, *_ODD)
 
 #: Begin of the names of the statuses of drivers, whose keys are a quantity and an actuator.
 _HOSTED = 'driver '
 
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
-
-#: Latest positions that are stored of each joint, and the seconds between them.
-_HISTORY, _PERIOD = 40, 0.5
 
 #: How to activate a bridge, by its lifecycle state.
 _REMEDIES = {
@@ -53,7 +55,7 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WatchRow:
     """
     One actuator or joint.
@@ -61,25 +63,24 @@ class WatchRow:
     :param kind: ``actuator`` or ``joint``.
     :param name: Its name, with the namespace of its driver if that has its own command topic.
     :param numbers: By column: latest state and command, age of the state [s], and number of
-        commands that the bridge has clamped; absent if unknown or zero.
+        commands that the bridge has clamped; absent if unknown or zero. A joint that alone has an
+        actuator has the state of this actuator too.
     :param units: Units of position, velocity and effort, empty for SI.
+    :param driver_units: Those of the actuator of a joint.
     :param unknown: The reason why the bridge does not know it, empty if it does.
     :param more: Values that its driver reports, such as a temperature.
-    :param motor: The only actuator of the transmission of a joint with one actuator.
     :param limits: Lower and upper limit of a joint, NaN if they are not known.
-    :param history: Earlier positions of a joint.
     :param is_odd: Whether a joint is where it cannot be.
     """
 
     kind: str
     name: str
-    numbers: Mapping[str, float]
+    numbers: dict[str, float] = field(default_factory=dict)
     units: str = ''
+    driver_units: str = ''
     unknown: str = ''
-    more: Mapping[str, str] = field(default_factory=dict)
-    motor: WatchRow | None = None
+    more: dict[str, str] = field(default_factory=dict)
     limits: tuple[float, float] = (math.nan, math.nan)
-    history: Sequence[float] = ()
     is_odd: bool = False
 
 
@@ -104,8 +105,6 @@ class WatchState:
         # Times of the messages within the window, and of the first message.
         self._times: dict[str, deque[float]] = {}
         self._begun: dict[str, float] = {}
-        self._history: dict[str, deque[float]] = {}
-        self._stored: dict[str, float] = {}
         # By joint: the only actuator of its transmission; lower and upper limit, and unit.
         self._motors: dict[str, str] = {}
         self._limits: dict[str, tuple[float, float, str]] = {}
@@ -147,13 +146,6 @@ class WatchState:
                 known = self._values[topic].setdefault(name, {})
                 if value == value or not is_command:
                     known[column] = now, value
-                if topic == _JOINT and interface == 'position':
-                    self._store_position(name, value, now)
-
-    def _store_position(self, joint: str, position: float, now: float) -> None:
-        if now - self._stored.get(joint, -math.inf) >= _PERIOD:
-            self._stored[joint] = now
-            self._history.setdefault(joint, deque(maxlen=_HISTORY)).append(position)
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -247,58 +239,58 @@ class WatchState:
     def make_rows(self, now: float) -> list[WatchRow]:
         """Return joints, then actuators that are beside none, in the order of their messages."""
         # Drivers with their own command topics may use the same names.
-        own = {each.rpartition('/')[0] for each in self._command_topics} - {''}
-        found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+        namespaces = {topic.rpartition('/')[0] for topic in self._command_topics} - {''}
+        cells: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
         for topic in self.topics:
             kind = 'joint' if topic in (_JOINT, _JOINT_COMMANDS) else 'actuator'
             namespace = topic.rpartition('/')[0]
             for name, values in self._values[topic].items():
-                key = kind, f'{namespace}/{name}' if namespace in own else name
-                cells = found.setdefault(key, {})
+                key = kind, f'{namespace}/{name}' if namespace in namespaces else name
+                newest = cells.setdefault(key, {})
                 for column, value in values.items():
-                    cells[column] = max(value, cells.get(column, value))
-        units: dict[tuple[str, str], str] = {}
-        unknown: dict[tuple[str, str], str] = {}
-        clamped = Counter[str]()
-        more: dict[str, dict[str, str]] = defaultdict(dict)
-        odd: set[str] = set()
+                    newest[column] = max(value, newest.get(column, value))
+        rows = {key: WatchRow(*key) for key in cells}
+        for key, row in rows.items():
+            row.numbers = {column: value for column, (_, value) in cells[key].items()}
+            times = [cells[key][column][0] for column in COLUMNS.values() if column in cells[key]]
+            if times:
+                row.numbers[AGE] = max(now - max(times), 0.0)
+            if row.kind == 'joint':
+                *limits, row.units = self._limits.get(row.name, (math.nan, math.nan, ''))
+                row.limits = limits[0], limits[1]
+        self._add_facts(rows)
+        for joint, motor in self._motors.items():
+            if ('joint', joint) in rows and ('actuator', motor) in rows:
+                driver, row = rows.pop(('actuator', motor)), rows['joint', joint]
+                row.driver_units, row.more = driver.units, driver.more
+                row.numbers |= {
+                    MOTOR_COLUMNS[column]: driver.numbers[column]
+                    for column in MOTOR_COLUMNS
+                    if column in driver.numbers
+                }
+        return sorted(rows.values(), key=lambda row: row.kind == 'actuator')
+
+    def _add_facts(self, rows: dict[tuple[str, str], WatchRow]) -> None:
+        """Add what diagnostics say of actuators and joints, also of those without a message."""
         statuses = [each for bridge in self._shown_bridges for each in bridge.statuses.items()]
         for part, fact in ((part, fact) for part, status in statuses for fact in status.facts):
             text = str(fact.value)
-            if part in _KINDS and fact.key.startswith(UNITS_OF):
-                units['actuator', fact.key.removeprefix(UNITS_OF)] = text
-            elif part in _KINDS and fact.key.startswith(UNKNOWN):
-                unknown[_KINDS[part], fact.key.removeprefix(UNKNOWN)] = text
-            elif part.startswith('commands of ') and text.isdecimal():
-                clamped[fact.key] += int(text)
-            elif part.startswith(_HOSTED):
-                quantity, _, name = fact.key.rpartition(' ')
-                more[name][quantity] = text
-            else:
-                odd |= {fact.key.removeprefix(each) for each in _ODD if fact.key.startswith(each)}
-        rows: dict[tuple[str, str], WatchRow] = {}
-        for key in dict.fromkeys([*found, *unknown]):
-            cells = found.get(key, {})
-            numbers = {column: value for column, (_, value) in cells.items()}
-            times = [time for column, (time, _) in cells.items() if column in COLUMNS.values()]
-            if times:
-                numbers[AGE] = max(now - max(times), 0.0)
-            if key[0] == 'joint' and (count := clamped[f'clamped {key[1]}']):
-                numbers[CLAMPED] = count
-            row = WatchRow(*key, numbers, units.get(key, ''), unknown.get(key, ''))
-            if key[0] == 'actuator':
-                rows[key] = replace(row, more=more[key[1]])
-                continue
-            lower, upper, unit = self._limits.get(key[1], (math.nan, math.nan, ''))
-            past, is_odd = self._history.get(key[1], ()), key[1] in odd
-            rows[key] = replace(
-                row, units=unit, limits=(lower, upper), history=tuple(past), is_odd=is_odd
-            )
-        for joint, motor in self._motors.items():
-            if ('joint', joint) in rows and ('actuator', motor) in rows:
-                row = rows.pop(('actuator', motor))
-                rows['joint', joint] = replace(rows['joint', joint], motor=row)
-        return sorted(rows.values(), key=lambda each: each.kind == 'actuator')
+            begin = next((each for each in _BEGINS if fact.key.startswith(each)), '')
+            quantity, _, name = fact.key.rpartition(' ')
+            name = fact.key.removeprefix(begin) if begin else name
+            joint, actuator = rows.get(('joint', name)), rows.get(('actuator', name))
+            if part in _KINDS and begin == UNKNOWN:
+                row = WatchRow(_KINDS[part], name)
+                rows.setdefault((row.kind, name), row).unknown = text
+            elif part in _KINDS and begin == UNITS_OF and actuator:
+                actuator.units = text
+            elif part.startswith(_HOSTED) and actuator:
+                actuator.more[quantity] = text
+            elif part.startswith('commands of ') and begin == _CLAMPED and joint:
+                if text.isdecimal() and int(text):
+                    joint.numbers[CLAMPED] = joint.numbers.get(CLAMPED, 0) + int(text)
+            elif begin in _ODD and joint:
+                joint.is_odd = True
 
 
 def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:

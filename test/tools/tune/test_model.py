@@ -82,28 +82,6 @@ def test_turns_wrong_of_a_matrix_is_its_row_and_of_no_transmission_nothing():
         model.compute_reversal('free', np.zeros(3))
 
 
-@pytest.mark.parametrize('joint', ['shoulder_pan', 'wrist_roll', 'elbow'])
-def test_turns_wrong_keeps_where_joints_were_set_on_the_page(joint):
-    """The zero counts where it was set, wherever the robot has moved since; unless it was lost."""
-    model = model_of()
-    places = {'wrist_pitch': np.linspace(-3.0, 5.0, 6), joint: np.linspace(7.0, -4.0, 6)}
-    for number, (each, position) in enumerate(places.items()):
-        values = model.compute_placing_offsets({each: 0.3}, at(model, position), NOBODY, 0.01)
-        before = {name: model.find_value(name) for name in values}
-        model.accept_values(values)
-        model.record_step(before, values, 10.0 * number, {each: (0.3, position)})
-    model.accept_values(model.compute_reversal(joint, np.full(6, 11.0)))
-    row = model.robot.joint_names.index(joint)
-    now = model.robot.actuator_to_joint('position', places[joint])
-    assert now[row] == pytest.approx(0.3, abs=1e-9)
-    ratios = [each.jacobian(np.zeros(6))[row] for each in (model.original, model.robot)]
-    np.testing.assert_array_equal(ratios[0], -ratios[1])
-    # Another offset since then: the zero is no longer one, and is not restored.
-    (offset,) = (n for n in model.list_changes() if n.endswith(f'joints.{joint}.offset'))
-    model.accept_values({offset: 1.25})
-    assert offset not in model.compute_reversal(joint, np.full(6, 11.0))
-
-
 def test_numbers_that_a_bridge_lost_by_starting_again_are_known_until_they_are_set_again():
     """Whatever else was changed in the meantime; a second start loses nothing that was lost."""
     model = model_of()

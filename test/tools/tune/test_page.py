@@ -213,8 +213,8 @@ def test_a_live_robot_is_corrected_in_seven_clicks_on_a_small_screen(
     confirm(page, 'Set the position of ')
     page.get_by_role('tab', name='Save').click()
     press(page, 'Show the difference of the file')
+    page.wait_for_function('document.querySelector("pre").textContent.split("\\n").length > 20')
     page.get_by_text('lines of difference').click()
-    page.wait_for_function('document.querySelector("pre").innerText.split("\\n").length > 20')
     assert page.locator('pre').evaluate('e => e.scrollWidth <= e.clientWidth')
 
 

@@ -15,26 +15,16 @@ from functools import partial
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from transmission_bridge.tools.calibration.hand import (
-    ENDS,
-    format_way,
-    HandCalibration,
-    HandTransmission,
-    JointTrack,
-    LEAST,
-    Outcome,
-)
+from transmission_bridge.tools.calibration.hand import HandCalibration
+from transmission_bridge.tools.calibration.moved import LEAST, MovedTransmission
+from transmission_bridge.tools.calibration.outcome import APPROACHES, measure_stops, Outcome
+from transmission_bridge.tools.calibration.track import BACK, JointTrack, SIDES
 
 #: For the end.
 AFTERWARDS = 'Before the torque returns, command the driver from its measured position.'
 
-#: Ends that a joint can be moved to, in the order in which a button changes them.
-_ENDS = ((-1, 1), (1,), (-1,))
-
-#: Approaches to a stop whose position becomes a limit.
-_APPROACHES = 3
+#: Stops that a joint can be moved to, in the order in which a button changes them.
+_CHOICES = ((-1, 1), (1,), (-1,))
 
 
 class Act(NamedTuple):
@@ -95,7 +85,7 @@ class Sweep(NamedTuple):
     :param low: Begin of the part that it was moved through.
     :param high: Its end.
     :param now: The present position.
-    :param texts: At the left end, in the middle and at the right end.
+    :param texts: At the lower limit, in the middle and at the upper limit.
     """
 
     low: float
@@ -113,11 +103,10 @@ class HandGuide:
     :param describe_obstacle: Returns why the arm must not be calibrated now, empty if it may.
     :ivar chosen: The joint of the step, by its place in :attr:`HandCalibration.joints`.
     :ivar is_safe: Whether the user said that the torque is off.
-    :ivar has_answered: Whether it is known what the arm is moved to: stops, or a pose.
     :ivar left_out: Names of transmissions that keep their numbers.
     :ivar wants_limits: Whether stops are measured after a pose, as limits of the joints.
-    :ivar finished: Whether to write the numbers (True) or not (False) and end.
-    :ivar written: What was known when the user wrote it.
+    :ivar written: What was known when the user wrote it, nothing if the user ended without
+        writing; ``None`` before.
     """
 
     def __init__(
@@ -126,13 +115,13 @@ class HandGuide:
         pose: Mapping[str, float],
         describe_obstacle: Callable[[], str] = lambda: '',
     ) -> None:
-        self.hand, self.chosen, self.is_safe = hand, 0, False
-        self.has_answered = hand.is_confirmed or bool(pose)
+        self.hand, self.pose, self.chosen, self.is_safe = hand, pose, 0, False
+        if pose and hand.is_confirmed is None:
+            hand.is_confirmed = False
         self.left_out: frozenset[str] = frozenset()
         self.wants_limits = False
-        self.finished: bool | None = None
-        self.written: list[Outcome] = []
-        self.pose, self._describe_obstacle = pose, describe_obstacle
+        self.written: list[Outcome] | None = None
+        self._describe_obstacle = describe_obstacle
         self._judged: dict[str, tuple[object, Outcome]] = {}
         self._message = ''
 
@@ -146,179 +135,183 @@ class HandGuide:
             hint = 'Hold the arm meanwhile: it falls. Nothing is sent to the motors.'
             obstacle = self._describe_obstacle()
             return Step('Switch the torque of all motors off', hint, act, obstacle)
-        if not self.has_answered:
+        if self.hand.is_confirmed is None:
             act = Act('Yes, the limits are the stops', partial(self.answer, is_confirmed=True))
             hint = 'If the joints stop earlier or later than at their limits, use a pose.'
             title = 'Are the limits in the URDF the mechanical stops?'
-            return Step(title, hint, act, second=self._to_pose('No: use a pose'))
-        transmission, place = self.hand.joints[self._here]
-        if transmission.name in self.left_out:
-            return self._show_result(transmission, place)
+            return Step(title, hint, act, second=self._offer_pose('No: use a pose'))
+        moved, joint = self._here
+        if moved.name in self.left_out:
+            return self._show_result(moved, joint)
         return (
-            self._ask_for_direction(transmission, place)
+            self._ask_for_direction(moved, joint)
             or self._ask_for_pose()
-            or self._ask_for_stop(transmission, place)
-            or self._show_result(transmission, place)
+            or self._ask_for_stop(moved, joint)
+            or self._show_result(moved, joint)
         )
 
     @property
-    def _here(self) -> int:
+    def _here(self) -> tuple[MovedTransmission, int]:
         """The joint of the step: before a pose the first one without direction."""
-        joints = self.hand.joints
-        places = [n for n in self._list_open() if not joints[n][0].has_directions]
-        return self.chosen if self.hand.is_confirmed else [*places, self.chosen][0]
+        joints, here = self.hand.joints, [self.chosen]
+        if not self.hand.is_confirmed:
+            here = [n for n in self._list_open() if not joints[n][0].has_directions] + here
+        return joints[here[0]]
 
-    def _ask_for_direction(self, transmission: HandTransmission, place: int) -> Step | None:
+    def _ask_for_direction(self, moved: MovedTransmission, joint: int) -> Step | None:
         """Return the step for a direction; coupled joints need all of theirs first."""
-        names, tracks = _join_names(transmission), transmission.tracks
-        if not transmission.zeros:
-            refusal, act = self.judge(transmission).refusal, Act('Leave it out', self.leave_out)
-            return Step(f'{names} cannot be calibrated', refusal, act)
-        missing = [n for n in range(len(tracks)) if n not in transmission.moves]
-        if transmission.has_directions:
+        names, tracks = moved.joined_names, moved.tracks
+        if not moved.zeros:
+            act = Act('Leave it out', self.leave_out)
+            return Step(f'{names} cannot be calibrated', self.judge(moved).refusal, act)
+        if moved.has_directions:
             return None
+        missing = [n for n in range(len(tracks)) if n not in moved.moves]
         if not missing:
             again = Act('Start again', self.start_again)
-            return Step(f'The motion of {names} does not fit', transmission.problem, again)
-        place = place if place in missing else missing[0]
-        track, least = tracks[place], LEAST * tracks[place].span
-        way, came_back = self.hand.measure_move(transmission, place)
-        moved = f'moved {format_way(way, track)} of {format_way(least, track)}'
+            return Step(f'The motion of {names} does not fit', moved.problem, again)
+        joint = joint if joint in missing else missing[0]
+        track, least = tracks[joint], LEAST * tracks[joint].span
+        way, came_back = self.hand.measure_move(moved, joint)
+        obstacle = f'moved {track.format_way(way)} of {track.format_way(least)}'
         if math.isnan(way):
-            moved = 'hold it still first'
-        if came_back:
-            moved = 'it moved both ways: hold it still, then move it as the arrow shows'
+            obstacle = 'hold it still first'
+        elif came_back:
+            obstacle = 'it moved both ways: hold it still, then move it as the arrow shows'
+        elif way >= least:
+            obstacle = ''
         hint = (
             'Towards positive of the URDF. Look at the real arm: the drawn one may still turn the '
             'wrong way. Does it stop at once? Move it back, hold it still, and repeat.'
         )
-        title = f'{_word(track)} {track.name} as the arrow shows'
-        moves = Act('It moved that way', self.hand.end_move)
-        obstacle = '' if way >= least and not came_back else moved
-        return Step(title, hint, moves, obstacle, None, track.name, 1)
+        act = Act('It moved that way', self._end_move)
+        return Step(
+            _name_motion(track, 'as the arrow shows'), hint, act, obstacle, None, track.name, 1
+        )
 
     def _ask_for_pose(self) -> Step | None:
-        refused = [each for each in self._included if self.judge(each).refusal]
-        if self.hand.is_confirmed or self.hand.is_guess or not refused:
+        refusals = [self.judge(moved).refusal for moved in self._included if moved.poses]
+        is_known = len(refusals) == len(self._included) and not any(refusals)
+        if self.hand.is_confirmed or is_known:
             return None
         where = ', '.join(f'{name} at {value:g}' for name, value in self.pose.items())
         hint = f'{where or "All joints"}{", others" * bool(where)} at zero. Hold it still.'
-        found = (self.judge(each).refusal for each in refused if each.poses)
-        hint = ' '.join([*map(_start_sentence, found), hint])
-        moving = ', '.join(_join_names(each) for each in self._included if not each.is_still)
+        hint = ' '.join([*map(_start_sentence, filter(None, refusals)), hint])
+        moving = ', '.join(moved.joined_names for moved in self._included if not moved.is_still)
         obstacle, act = f'moving: {moving}' if moving else '', Act('It is in the pose', self._mark)
         return Step('Put the arm into the pose', hint, act, obstacle, pose=self.pose)
 
-    def _ask_for_stop(self, transmission: HandTransmission, place: int) -> Step | None:
+    def _ask_for_stop(self, moved: MovedTransmission, joint: int) -> Step | None:
         """Return the step for a stop, which ends by itself."""
-        outcome, tracks = self.judge(transmission), transmission.tracks
-        is_posed = bool(transmission.poses) and self.wants_limits
-        if not is_posed and (not outcome.refusal or not self.hand.is_confirmed):
+        outcome, tracks, wanted = self.judge(moved), moved.tracks, APPROACHES
+        if self.hand.is_confirmed:
+            if not outcome.refusal:
+                return None
+            wanted = 1 if len(tracks[joint].sides) == 2 and not moved.is_free else 2
+        elif not self.wants_limits:
             return None
-        for track in (each for each in (tracks[place], *tracks) if each.has_stops or is_posed):
-            is_checked = len(track.ends) == 2 and not transmission.is_free
-            wanted = _APPROACHES if is_posed else 1 if is_checked else 2
-            for side in sorted(track.ends, reverse=True):
+        for track in (tracks[joint], *tracks):
+            for side in sorted(track.sides, reverse=True):
                 count = track.count_approaches(side)
-                if count < wanted:
+                if count < wanted and (track.has_limits or not self.hand.is_confirmed):
                     times = f', {count + 1} of {wanted}' if wanted > 1 else ''
-                    title = f'{_word(track)} {track.name} to its {ENDS[side]} stop{times}'
-                    hint = 'Push gently until it stops, then move a little back. No button: this '
-                    hint += 'step ends by itself.'
+                    title = _name_motion(track, f'to its {SIDES[side]} stop{times}')
+                    back = track.format_way(BACK * track.span)
+                    hint = (
+                        f'Push gently until it stops, then move it back by {back}. No button: '
+                        'this step ends by itself.'
+                    )
                     return Step(title, hint, joint=track.name, side=side)
-        if is_posed:
+        if not self.hand.is_confirmed:
             return None
-        track = next((each for each in tracks if each.name == outcome.joint), tracks[place])
-        title = f'{_word(track)} {track.name} to both stops again'
-        if not all(each.has_stops for each in tracks):
-            title = f'{_join_names(transmission)} needs a pose'
-        second = self._to_pose('Its limits are not the stops')
-        hint = _start_sentence(outcome.refusal)
-        return Step(title, hint, second=second, joint=track.name)
+        track = next((track for track in tracks if track.name == outcome.joint), tracks[joint])
+        title = _name_motion(track, 'to both stops again')
+        if not all(track.has_limits for track in tracks):
+            title = f'{moved.joined_names} needs a pose'
+        second = self._offer_pose('Its limits are not the stops')
+        return Step(title, _start_sentence(outcome.refusal), second=second, joint=track.name)
 
-    def _show_result(self, transmission: HandTransmission, place: int) -> Step:
-        track, outcome = transmission.tracks[place], self.judge(transmission)
-        others, names = self._list_open(), _join_names(transmission)
+    def _show_result(self, moved: MovedTransmission, joint: int) -> Step:
+        track, outcome = moved.tracks[joint], self.judge(moved)
+        others, names = self._list_open(), moved.joined_names
         if not others:
             return Step('All joints are known', f'Write them. {AFTERWARDS}')
-        following = partial(self.choose, others[0])
-        next_ = Act(f'Next: {self._name_joint(others[0])}', following)
+        following, n = self.hand.joints[others[0]]
+        act = Act(f'Next: {following.tracks[n].name}', partial(self.choose, others[0]))
         if outcome.refusal:
-            return Step(f'{names} keeps its numbers', outcome.refusal, next_, joint=track.name)
-        kind = 'a guess' if outcome.is_guess else 'known'
-        away = format_way(outcome.uncertainty[track.name], track)
+            return Step(f'{names} keeps its numbers', outcome.refusal, act, joint=track.name)
         hint = 'The orange arm has the new numbers: does it follow the real one?'
         hint = ' '.join([*map(_start_sentence, outcome.notes), hint])
-        if pair := transmission.measure_stops(outcome).get(track.name):
+        if measured := measure_stops(moved, outcome).get(track.name):
+            limits = track.limits.lower, track.limits.upper
             ours, theirs = (
-                ' and '.join(format_way(each, track) for each in ends)
-                for ends in (pair, (track.limits.lower, track.limits.upper))
+                ' and '.join(map(track.format_way, positions)) for positions in (measured, limits)
             )
             hint = f'Stops at {ours}; the URDF has {theirs}.'
-        is_ = 'are' if len(transmission.tracks) > 1 else 'is'
-        return Step(f'{names} {is_} {kind}, ± {away}', hint, next_, joint=track.name)
+        is_ = 'are' if len(moved.tracks) > 1 else 'is'
+        away = track.format_way(outcome.uncertainty[track.name])
+        return Step(f'{names} {is_} known, ± {away}', hint, act, joint=track.name)
 
-    def _to_pose(self, label: str) -> Act:
+    def _offer_pose(self, label: str) -> Act:
         return Act(label, partial(self.answer, is_confirmed=False))
 
     @property
     def sweep(self) -> Sweep | None:
         """Where the joint of the step is; ``None`` if that is unknown or not asked for."""
         name = self.step.joint
-        found = [each for each in self.hand.joints if each[0].tracks[each[1]].name == name]
-        if not found:
+        for moved, joint in self.hand.joints:
+            track, (low, high) = moved.tracks[joint], moved.tracks[joint].seen
+            if track.name == name and track.has_limits and math.isfinite(low + high):
+                break
+        else:
             return None
-        transmission, place = found[0]
-        track, outcome = transmission.tracks[place], self.judge(transmission)
-        low, high, last = track.seen
-        if not (math.isfinite(low + high + last) and track.has_stops):
-            return None
-        lower, upper = track.limits.lower, track.limits.upper
+        lower, upper, outcome = track.limits.lower, track.limits.upper, self.judge(moved)
         if not outcome.refusal:
-            now = float(transmission.map_now(outcome.values)[place])
-            middle = f'now {format_way(now, track)}'
+            now = float(moved.map_positions(outcome.values, moved.now)[joint])
+            middle = f'now {track.format_way(now)}'
         else:
             # Without an offset: from the stop that was reached, otherwise about the middle.
-            turned = [track.count_approaches(side) > 0 for side in ENDS]
-            now = track.middle + last - 0.5 * (low + high)
-            if any(turned):
-                now = lower + last - low if turned[0] else upper + last - high
-            middle = f'{format_way(track.travel, track)} of {format_way(track.span, track)}'
-        texts = format_way(lower, track), middle, format_way(upper, track)
-
-        def as_share(position: float) -> float:
-            return min(max((now + position - last - lower) / track.span, 0.0), 1.0)
-
-        return Sweep(as_share(low), as_share(high), as_share(last), texts)
+            now = track.middle + track.last - 0.5 * (low + high)
+            if track.count_approaches(-1):
+                now = lower + track.last - low
+            elif track.count_approaches(1):
+                now = upper + track.last - high
+            middle = f'{track.format_way(high - low)} of {track.format_way(track.span)}'
+        low, high, now = (
+            min(max((now + position - track.last - lower) / track.span, 0.0), 1.0)
+            for position in (low, high, track.last)
+        )
+        texts = track.format_way(lower), middle, track.format_way(upper)
+        return Sweep(low, high, now, texts)
 
     def list_progress(self) -> list[JointProgress]:
         """Return a line for each joint."""
-        found = []
-        for n, (transmission, place) in enumerate(self.hand.joints):
-            track, outcome = transmission.tracks[place], self.judge(transmission)
-            is_known, is_out = not outcome.refusal, transmission.name in self.left_out
-            is_shown = transmission.has_directions or place in transmission.moves
+        here, lines = self._here, []
+        for moved, joint in self.hand.joints:
+            track, outcome = moved.tracks[joint], self.judge(moved)
+            is_known, is_out = not outcome.refusal, moved.name in self.left_out
+            is_shown = moved.has_directions or joint in moved.moves
             # A stop is certain if the way between both is as wide as the limits.
             marks = [
                 '✓' if is_known and self.hand.is_confirmed else f'{count}x' if count else '·'
                 for count in map(track.count_approaches, (1, -1))
             ]
-            result = f'± {format_way(outcome.uncertainty[track.name], track)}' if is_known else ''
-            found.append(
+            result = f'± {track.format_way(outcome.uncertainty[track.name])}' if is_known else ''
+            lines.append(
                 JointProgress(
                     track.name,
-                    n == self._here,
+                    (moved, joint) == here,
                     is_known and not is_out,
                     ('✓' if is_shown else '·', *marks),
-                    'as it is' if is_out else result + ' guess' * (is_known and outcome.is_guess),
+                    'as it is' if is_out else result,
                 )
             )
-        return found
+        return lines
 
     @property
     def write_act(self) -> Act:
         """The button that writes, which is always there."""
-        count = sum(each.is_known for each in self.list_progress())
+        count = sum(progress.is_known for progress in self.list_progress())
         return Act(f'Write {count} joint{"s" * (count != 1)}', self._write)
 
     @property
@@ -326,62 +319,55 @@ class HandGuide:
         """Why nothing can be written yet, empty if it can."""
         if obstacle := self._describe_obstacle():
             return obstacle
-        if found := [_join_names(each) for each in self._included if self.judge(each).refusal]:
-            return f'without a result: {", ".join(found)}'
+        open_ = [moved.joined_names for moved in self._included if self.judge(moved).refusal]
+        if open_:
+            return f'without a result: {", ".join(open_)}'
         return '' if self._included else 'every joint is left out'
 
     @property
-    def others(self) -> list[tuple[str, Act]]:
-        """What is needed rarely, with its key."""
-        track = self.hand.joints[self._here][0].tracks[self.hand.joints[self._here][1]]
-        ends = _ENDS[(_ENDS.index(track.ends) + 1) % len(_ENDS)]
-        label = 'Both stops' if len(ends) == 2 else f'Its {ENDS[ends[0]]} stop alone'
+    def others(self) -> dict[str, Act]:
+        """What is needed rarely, by its key."""
+        track = self._here[0].tracks[self._here[1]]
+        sides = _CHOICES[(_CHOICES.index(track.sides) + 1) % len(_CHOICES)]
+        label = 'Both stops' if len(sides) == 2 else f'Its {SIDES[sides[0]]} stop alone'
         pose = 'All are at zero' if not self.pose else 'All are in the pose'
-        return [
-            ('b', Act('Next joint', lambda: self.choose(self._here + 1))),
-            ('s', Act('Start again', self.start_again)),
-            ('l', Act('Leave out', self.leave_out)),
-            ('e', Act(label, lambda: setattr(track, 'ends', ends))),
-            ('p', Act(pose, self._take_pose)),
-            ('g', Act('Guess: middle', self._guess)),
-            ('m', Act('Measure stops', self._measure_limits)),
-        ]
+        return {
+            'b': Act('Next joint', lambda: self.choose(self.chosen + 1)),
+            's': Act('Start again', self.start_again),
+            'l': Act('Leave out', self.leave_out),
+            'e': Act(label, partial(setattr, track, 'sides', sides)),
+            'p': Act(pose, self._take_pose),
+            'm': Act('Measure stops', self._measure_limits),
+        }
 
     @property
     def troubles(self) -> list[str]:
         """What went wrong with this joint, until the next press of a button."""
-        joint = self.hand.joints[self._here][0]
-        # What happened to another joint is in its line.
-        is_own = self.hand.trouble.startswith(tuple(track.name for track in joint.tracks))
-        return [each for each in (self.hand.trouble * is_own, self._message) if each]
+        return [text for text in (self._here[0].trouble, self._message) if text]
 
     # -- what is known ---------------------------------------------------------------------------
 
-    def judge(self, transmission: HandTransmission) -> Outcome:
+    def judge(self, moved: MovedTransmission) -> Outcome:
         """Return what is known of a transmission; computed again only after a change."""
-        hand = self.hand
-        guess = np.round(transmission.now, 3).tolist() if hand.is_guess else None
-        state = (hand.is_confirmed, guess, transmission.knowledge)
-        if self._judged.get(transmission.name, (None,))[0] != state:
-            self._judged[transmission.name] = state, hand.judge(transmission)
-        return self._judged[transmission.name][1]
+        state = self.hand.is_confirmed, moved.knowledge
+        if self._judged.get(moved.name, (None,))[0] != state:
+            self._judged[moved.name] = state, self.hand.judge(moved)
+        return self._judged[moved.name][1]
 
     @property
     def outcomes(self) -> list[Outcome]:
         """What is known of each transmission that is not left out."""
-        return [self.judge(each) for each in self._included]
+        return [self.judge(moved) for moved in self._included]
 
     @property
     def stops(self) -> dict[str, tuple[float, float]]:
-        """Measured ranges of joints [rad or m], by name; see :meth:`measure_stops`."""
-        found: dict[str, tuple[float, float]] = {}
-        for each in self._included:
-            found |= each.measure_stops(self.judge(each))
-        return found
+        """Measured ranges of joints [rad or m], by name; see :func:`measure_stops`."""
+        ranges = [measure_stops(moved, self.judge(moved)) for moved in self._included]
+        return {name: ends for measured in ranges for name, ends in measured.items()}
 
     @property
-    def _included(self) -> list[HandTransmission]:
-        return [each for each in self.hand.transmissions if each.name not in self.left_out]
+    def _included(self) -> list[MovedTransmission]:
+        return [moved for moved in self.hand.transmissions if moved.name not in self.left_out]
 
     def _list_open(self) -> list[int]:
         """Return the joints without a result, the chosen one first."""
@@ -394,19 +380,19 @@ class HandGuide:
             and (self.judge(joints[n][0]).refusal or self._ask_for_stop(*joints[n]))
         ]
 
-    def _name_joint(self, joint: int) -> str:
-        transmission, place = self.hand.joints[joint]
-        return transmission.tracks[place].name
-
     # -- what the user does ----------------------------------------------------------------------
 
     def update(self) -> None:
-        """Begin the motion that gives a direction, as soon as the arm is still."""
-        step, transmission = self.step, self.hand.joints[self._here][0]
-        if step.side and not transmission.has_directions and transmission.is_still:
-            (place,) = (n for n, each in enumerate(transmission.tracks) if each.name == step.joint)
-            if step.obstacle:  # what was moved before is not the motion that is asked for
-                self.hand.begin_move(transmission, place)
+        """Begin the motion that gives a direction if the arm is still, and count what is asked."""
+        step, moved = self.step, self._here[0]
+        side = 0 if step.primary else step.side
+        # What was moved before is not the motion that is asked for.
+        begins = step.side and step.obstacle and not moved.has_directions and moved.is_still
+        for track in (track for each in self.hand.transmissions for track in each.tracks):
+            is_asked = track.name == step.joint
+            track.asked = None if self.hand.is_confirmed else side * is_asked
+            if is_asked and begins:
+                self.hand.begin_move(moved, moved.tracks.index(track))
 
     def press(self, act: Act | None = None) -> None:
         """Do what a button does, by default that of the step, if it can be pressed."""
@@ -414,12 +400,12 @@ class HandGuide:
         if act is None and not step.obstacle:
             act = step.primary
         if act is not None:
-            self._message = self.hand.trouble = ''
+            self._message = self._here[0].trouble = ''
             act.act()
 
     def answer(self, *, is_confirmed: bool) -> None:
         """Take the answer whether limits are stops."""
-        self.hand.is_confirmed, self.has_answered = is_confirmed, True
+        self.hand.is_confirmed = is_confirmed
         self._choose_open()
 
     def choose(self, joint: int) -> None:
@@ -428,38 +414,38 @@ class HandGuide:
 
     def start_again(self) -> None:
         """Forget what is known of the joint of the step, its direction included."""
-        self.hand.start_again(self.hand.joints[self._here][0])
+        self.hand.start_again(self._here[0])
 
     def leave_out(self) -> None:
         """Let the transmission of the step keep its numbers, or include it again."""
-        self.left_out = self.left_out ^ {self.hand.joints[self._here][0].name}
+        self.left_out = self.left_out ^ {self._here[0].name}
         self._choose_open()
 
     def resume(self, message: str) -> None:
         """Continue with a message, because the numbers could not be stored."""
-        self.finished, self.written, self._message = None, [], message
+        self.written, self._message = None, message
 
     def finish(self) -> None:
         """End without writing."""
-        self.finished = False
+        self.written = []
 
     def _choose_open(self) -> None:
         for n in self._list_open()[:1]:
             self.choose(n)
 
+    def _end_move(self) -> None:
+        self._message = self.hand.end_move()
+
     def _take_pose(self) -> None:
         self.answer(is_confirmed=False)
-        self.hand.mark_pose(self.pose)
+        self._message = self.hand.mark_pose(self.pose)
 
     def _mark(self) -> None:
         """Take the arm as in the pose; poses that contradict each other are replaced."""
-        for each in self._included:
-            if self.judge(each).refusal:
-                each.poses = []
-        self.hand.mark_pose(self.pose)
-
-    def _guess(self) -> None:
-        self.hand.is_guess, self.has_answered = not self.hand.is_guess, True
+        for moved in self._included:
+            if self.judge(moved).refusal:
+                moved.poses = []
+        self._message = self.hand.mark_pose(self.pose)
 
     def _measure_limits(self) -> None:
         self.wants_limits = not self.wants_limits
@@ -469,16 +455,12 @@ class HandGuide:
         if obstacle := self.write_obstacle:
             self._message = f'nothing is written: {obstacle}'
         else:
-            self.written, self.finished = self.outcomes, True
+            self.written = self.outcomes
 
 
 def _start_sentence(text: str) -> str:
     return f'{text[:1].upper()}{text[1:]}.'
 
 
-def _word(track: JointTrack) -> str:
-    return 'Turn' if track.turns else 'Slide'
-
-
-def _join_names(transmission: HandTransmission) -> str:
-    return ' and '.join(track.name for track in transmission.tracks)
+def _name_motion(track: JointTrack, where: str) -> str:
+    return f'{"Turn" if track.turns else "Slide"} {track.name} {where}'

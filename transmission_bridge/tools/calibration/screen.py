@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 import textwrap
 
-from transmission_bridge.tools.calibration.guide import HandGuide, JointProgress
-from transmission_bridge.tools.cli import aligned, columns_of, shorten_middle
+from transmission_bridge.tools.calibration.guide import HandGuide
+from transmission_bridge.tools.cli import aligned, columns_of
 
 #: A line of text, and its style as rich names it.
 Line = tuple[str, str]
-
-#: Columns from which the table has a heading.
-_WIDE = 56
 
 
 class HandScreen:
@@ -30,16 +26,15 @@ class HandScreen:
 
     def handle_keys(self, keys: str) -> None:
         """Do what keys mean; unknown keys are ignored."""
+        guide = self._guide
         for key in keys:
-            guide, step = self._guide, self._guide.step
-            acts = dict(guide.others) if guide.is_safe else {}
-            acts['w'] = guide.write_act
-            if step.second is not None:
-                acts['o'] = step.second
+            acts = {'w': guide.write_act, **guide.others} if guide.is_safe else {}
             if key == 'n':
                 guide.press()
+            elif key == 'o':
+                guide.press(guide.step.second)
             elif key == 'q':
-                guide.finished = False
+                guide.finish()
             elif key == '?':
                 self._shows_others = not self._shows_others
             elif key in acts:
@@ -48,13 +43,16 @@ class HandScreen:
     def make_lines(self, width: int, height: int) -> list[Line]:
         """Return the lines that fit a terminal; what matters least is left out first."""
         guide, step, progress = self._guide, self._guide.step, self._guide.list_progress()
-        keys = [('n', step.primary), ('o', step.second)]
-        keys += [('w', guide.write_act)] * guide.is_safe
-        texts = [f'{key}: {act.label}' for key, act in keys if act is not None]
+        keys = {
+            'n': step.primary,
+            'o': step.second,
+            'w': guide.write_act if guide.is_safe else None,
+        }
+        texts = [f'{key}: {act.label}' for key, act in keys.items() if act is not None]
         texts += ['q: end', '?: other ways'] if guide.is_safe else ['q: end']
-        others = guide.others if guide.is_safe and self._shows_others else []
+        others = guide.others.items() if guide.is_safe and self._shows_others else ()
         rare = [f'{key}: {act.label}' for key, act in others]
-        n_known = sum(each.is_known for each in progress)
+        n_known = sum(joint.is_known for joint in progress)
         # In the order of the screen, each with its rank.
         parts = [
             (5, f'{n_known} of {len(progress)} joints known', 'dim'),
@@ -67,15 +65,13 @@ class HandScreen:
             (3, '   '.join(_keep_whole(text, width) for text in rare), 'green'),
             (6, guide.write_obstacle if guide.is_safe else '', 'dim'),
         ]
-        blocks = [[(each, style) for each in _wrap(text, width)] for _, text, style in parts]
-        kept, room = set(), height
-        for place in sorted(range(len(parts)), key=lambda each: parts[each][0]):
-            if len(blocks[place]) <= room:
-                kept.add(place)
-                room -= len(blocks[place])
-        table = self._draw_table(progress, width, room) if guide.is_safe else []
-        blocks = [block if place in kept else [] for place, block in enumerate(blocks)]
-        return [line for block in (*blocks[:6], table, *blocks[6:]) for line in block]
+        blocks = [[(line, style) for line in _wrap(text, width)] for _, text, style in parts]
+        for n in sorted(range(len(parts)), key=lambda n: parts[n][0]):
+            if len(blocks[n]) > height:
+                blocks[n] = []
+            height -= len(blocks[n])
+        blocks.insert(6, self._draw_table(width, height) if guide.is_safe else [])
+        return [line for block in blocks for line in block]
 
     def _draw_sweep(self, width: int) -> str:
         """Return the bar between the limits of the joint, and the way below it."""
@@ -83,29 +79,27 @@ class HandScreen:
         if sweep is None:
             return ''
         count = min(width, 60) - 2
-        low, high, now = (round(each * (count - 1)) for each in sweep[:3])
-        cells = ['=' if low <= place <= high else '-' for place in range(count)]
+        low, high, now = (round(share * (count - 1)) for share in sweep[:3])
+        cells = ['=' if low <= cell <= high else '-' for cell in range(count)]
         cells[now] = '|'
         lower, middle, upper = (_keep_whole(text, width) for text in sweep.texts)
         return f'[{"".join(cells)}] {middle} {_keep_whole(f"({lower} .. {upper})", width)}'
 
-    def _draw_table(self, progress: Sequence[JointProgress], width: int, room: int) -> list[Line]:
-        """Return a heading and a row for each joint, or those around the present one."""
+    def _draw_table(self, width: int, height: int) -> list[Line]:
+        """Return a heading and rows, those around the present joint, if they fit."""
+        progress = self._guide.list_progress()
         rows: list[tuple[str, ...]] = [('', 'JOINT', 'ARROW', 'UPPER', 'LOWER', 'RESULT')]
-        rows += [('>' if p.is_here else '', p.name, *p.done, p.result) for p in progress]
-        if width < _WIDE:
-            rows = [(mark, name, ' '.join(each), result) for mark, name, *each, result in rows[1:]]
-        others = max(columns_of(each) for each in aligned([row[2:] for row in rows])) + 5
-        named = [
-            (row[0], shorten_middle(row[1], max(width - others, 8)), *row[2:]) for row in rows
+        rows += [
+            ('>' * joint.is_here, joint.name, *joint.done, joint.result) for joint in progress
         ]
-        lines = aligned(named)
-        styles = ['green' if each.is_known else '' for each in progress]
-        if width >= _WIDE:
-            styles = ['dim', *styles]
-        here = next(n for n, row in enumerate(rows) if row[0])
-        begin = max(min(here - room // 2, len(lines) - room), 0)
-        return [*zip(lines, styles, strict=True)][begin : begin + max(room, 0)]
+        heading, *texts = aligned(rows)
+        if height < 2 or max(map(columns_of, (heading, *texts))) > width:
+            return []
+        styles = ('green' if joint.is_known else '' for joint in progress)
+        here = next(n for n, joint in enumerate(progress) if joint.is_here)
+        begin = max(min(here - height // 2, len(texts) - height + 1), 0)
+        lines = [*zip(texts, styles, strict=True)][begin : begin + height - 1]
+        return [(heading, 'dim'), *lines]
 
 
 def _keep_whole(text: str, width: int) -> str:

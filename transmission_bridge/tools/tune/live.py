@@ -20,10 +20,10 @@ from transmission_bridge.bridge.states import list_wrap_periods, NamePlan, State
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, DESCRIPTION, Received
 from transmission_bridge.tools.calibration.guide import HandGuide
-from transmission_bridge.tools.calibration.hand import name_values
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
+from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.transmissions import RobotTransmissions
@@ -34,7 +34,6 @@ _PERIOD = 1.0
 #: Seconds for which a joint counts as commanded after a command, as in the bridge's tuning guard.
 _LIVE = 0.5
 
-_DESCRIPTION = 'robot_description'
 _COMMANDS = 'actuator_commands'
 
 
@@ -92,12 +91,12 @@ class BridgeRobot(BridgeClient):
         elif not self._is_known and now - self._asked > _PERIOD:
             self._asked = now
             options = [option.name for option in fields(BridgeOptions)]
-            names = [_DESCRIPTION, *options, *(HOSTED + name for name in options)]
+            names = [DESCRIPTION, *options, *(HOSTED + name for name in options)]
             self.get_parameters(names, self._build_model, prefix=PREFIX)
 
     def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
-        data = str(values.get(_DESCRIPTION) or self._described).encode()
+        data = str(values.get(DESCRIPTION) or self._described).encode()
         numbers = _list_numbers(values)
         is_configured = bool(numbers) or (self.report is not None and self.report.state == ACTIVE)
         if reason or not data or not is_configured:
@@ -170,25 +169,26 @@ class BridgeRobot(BridgeClient):
 
         :param done: Receives what is stored.
         """
-        actions = self.calibration
+        guide = self.calibration
+        assert guide is not None
+        values = name_values(guide.written or [])
 
         def finish_storing(stored: str, reason: str) -> None:
-            if self.calibration is not actions:
+            if self.calibration is not guide:
                 return
-            if reason and actions is not None:
-                actions.resume(f'the bridge does not store the numbers: {reason}')
+            if reason:
+                guide.resume(f'the bridge does not store the numbers: {reason}')
                 return
             self.calibration = None
             self.follow_topics(self._receivers)
-            if actions is not None and stored:
-                self.stops |= actions.stops
+            if stored:
+                self.stops |= guide.stops
             done(f'The bridge uses the new numbers: {stored}' if stored else '')
 
-        if actions is None or not actions.finished:
+        if not values:
             finish_storing('', '')
             return
-        values = name_values(actions.written)
-        actions.resume('the numbers are being stored')
+        guide.resume('the numbers are being stored')
         self.store_numbers({PREFIX + name: x for name, x in values.items()}, finish_storing)
 
     # -- for the page ----------------------------------------------------------------------------

@@ -136,8 +136,6 @@ class TuneModel:
         self._done: list[_Step] = []
         self._undone: list[_Step] = []
         self._lost: dict[str, float] = {}
-        #: By joint the position that was set on the page, and the actuator positions at that time.
-        self._placed: dict[str, tuple[float, Array]] = {}
 
     # -- current numbers -------------------------------------------------------------------------
 
@@ -245,7 +243,6 @@ class TuneModel:
         before: Mapping[str, float],
         after: Mapping[str, float],
         now: float,
-        placed: Mapping[str, tuple[float, Array]] | None = None,
     ) -> None:
         """
         Record a change that was made on the page as an undo step.
@@ -253,8 +250,6 @@ class TuneModel:
         :param before: The values before the change.
         :param after: The values after the change.
         :param now: Time [s].
-        :param placed: Joints that were placed (:meth:`compute_placing_offsets`): by name the joint
-            position and the actuator positions, which :meth:`compute_reversal` keeps.
         """
         self._undone.clear()
         then, first, last = self._done[-1] if self._done else (-math.inf, {}, {})
@@ -263,7 +258,6 @@ class TuneModel:
             self._done.pop()
         self._done.append((now, dict(before), dict(after)))
         del self._done[:-_MOST_STEPS]
-        self._placed.update(placed or {})
 
     def list_step_values(self, *, is_back: bool) -> Mapping[str, float]:
         """
@@ -306,12 +300,10 @@ class TuneModel:
 
         Candidates are the reductions of its transmission, or the joint's row of a matrix. A
         candidate must reverse the joint for all of its actuators. The one that changes the fewest
-        ratios of other joints is used, preferably the joint's own reduction. New offsets keep the
-        positions of the joints that were placed on the page.
+        ratios of other joints is used, preferably the joint's own reduction.
 
         :param position: Actuator positions [rad or m], NaN if unknown.
         :raises NotPossible: If no number reverses the joint by its sign.
-        :raises MessageError: If no offset keeps those positions.
         """
         transmission = self._transmission.get(joint)
         if transmission is None:
@@ -330,8 +322,7 @@ class TuneModel:
                 found.append((len(changes) - len(own), values))
         if not found:
             raise NotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
-        _, values = min(found, key=lambda each: each[0])
-        return {**values, **self._keep_offsets(transmission, values)}
+        return min(found, key=lambda each: each[0])[1]
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return groups of numbers that may have a wrong sign, most likely first."""
@@ -343,24 +334,6 @@ class TuneModel:
         ]
         others = [name for name in reductions if name not in own]
         return [[name] for name in own] + ([entries] if entries else []) + [[n] for n in others]
-
-    def _keep_offsets(self, transmission: str, values: Mapping[str, float]) -> dict[str, float]:
-        """Return the offsets that keep the positions of placed joints if ``values`` are set."""
-        tuned, kept = self.robot.with_parameters(strip_prefixes(values)), {}
-        for joint, (wanted, position) in self._placed.items():
-            if self._transmission.get(joint) != transmission:
-                continue
-            now = self.robot.actuator_to_joint('position', position)
-            # Another number may have changed since.
-            if not abs(now[self.robot.joint_names.index(joint)] - wanted) <= _ROUNDING:
-                continue
-            at_rest = np.vstack([position, np.zeros((2, len(position)))])
-            held = np.zeros(len(now), dtype=bool)
-            changes = compute_zero_offsets(
-                tuned, {joint: wanted}, at_rest, held=held, max_velocity=math.inf
-            )
-            kept.update({PREFIX + each.tunable.name: each.new for each in changes})
-        return kept
 
     def list_reset_values(self, transmission: str) -> dict[str, float]:
         """

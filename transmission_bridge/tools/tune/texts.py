@@ -104,6 +104,26 @@ def format_notes(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str
     return ''.join(format_note(line, kind) for line in [*found[:most], *rest])
 
 
+def format_table(
+    heading: Sequence[tuple[str, str]], rows: Iterable[tuple[str, Sequence[str]]], kind: str = ''
+) -> str:
+    """
+    Return a table.
+
+    :param heading: Text and width of each column.
+    :param rows: Class and cells of each row, as HTML: with one cell over all columns, or the
+        first at the left and the others as numbers.
+    :param kind: Another class of the table.
+    """
+    names = (f'<th style="width:{width}">{escape_text(name)}</th>' for name, width in heading)
+    lines = [f'<tr>{"".join(names)}</tr>']
+    for style, (first, *others) in rows:
+        span = '' if others else f' colspan="{len(heading)}"'
+        cells = ''.join(f'<td class="n">{cell}</td>' for cell in others)
+        lines.append(f'<tr class="{style}"><td{span}>{first}</td>{cells}</tr>')
+    return f'<div class="tb {kind}"><table>{"".join(lines)}</table></div>'
+
+
 def format_bars(
     heading: str,
     rows: Iterable[tuple[str, Sequence[str], Sequence[float], float, float, float]],
@@ -116,27 +136,24 @@ def format_bars(
     :param rows: Name, units and values of (position, velocity, effort), age [s], lower and upper
         position limit. With one unit velocity is per second, effort is in SI.
     """
-    lines = [
-        f'<tr><th style="width:30%">{escape_text(heading)}</th><th>position</th><th>velocity</th>'
-        '<th>effort</th><th style="width:13%">age</th></tr>'
-    ]
+    columns = (
+        (heading, '30%'),
+        ('position', ''),
+        ('velocity', ''),
+        ('effort', ''),
+        ('age', '13%'),
+    )
+    lines: list[tuple[str, Sequence[str]]] = []
     for name, given, values, age, lower, upper in rows:
         each_unit = (given[0], f'{given[0]}/s', '') if len(given) == 1 else given
         shown = ', '.join(units.name_unit(unit) or 'SI' for unit in given)
-        cells = ''.join(
-            f'<td class="n">{units.format_cell(value, each)}</td>'
-            for value, each in zip(values, each_unit, strict=True)
-        )
-        old = f'{age:.1f}' if math.isfinite(age) else 'never'
-        style, bad = (' class="old"', 'bad') if math.isnan(values[0]) else ('', '')
-        lines.append(
-            f'<tr{style}><td colspan="5" title="{escape_text(name, _SENTENCE)}">'
-            f'<b>{escape_text(name)}</b> '
-            f'<span class="dim">{escape_text(shown)}</span></td></tr>'
-            f'<tr{style}><td>{_format_bar(values[0], lower, upper)}</td>{cells}'
-            f'<td class="n {bad}">{old}</td></tr>'
-        )
-    return f'<div class="tb"><table>{"".join(lines)}</table></div>'
+        cells = map(units.format_cell, values, each_unit)
+        old = f'{age:.1f}' if math.isfinite(age) else '<span class="bad">never</span>'
+        style = 'old' if math.isnan(values[0]) else ''
+        title = f'<span title="{escape_text(name, _SENTENCE)}"><b>{escape_text(name)}</b></span>'
+        lines.append((style, [f'{title} <span class="dim">{escape_text(shown)}</span>']))
+        lines.append((style, [_format_bar(values[0], lower, upper), *cells, old]))
+    return format_table(columns, lines)
 
 
 def _format_bar(value: float, lower: float, upper: float) -> str:
@@ -217,15 +234,17 @@ def format_changes(changes: Sequence[tuple[str, str, str, float, float]], units:
 
     :param changes: Member, number, unit, value in the description and now.
     """
-    rows, heading = ['<tr><th style="width:44%">number</th><th>URDF</th><th>now</th></tr>'], ''
+    rows: list[tuple[str, Sequence[str]]] = []
+    heading = ''
     for member, name, unit, before, after in changes[:_MOST_LINES]:
         if member != heading:
             heading = member
-            rows.append(f'<tr><td colspan="3"><b>{escape_text(member)}</b></td></tr>')
-        rows.append(
-            f'<tr><td>{escape_text(name)} '
-            f'<span class="dim">{escape_text(units.name_unit(unit))}</span></td>'
-            f'<td class="n minus">{units.format_cell(before, unit)}</td>'
-            f'<td class="n plus">{units.format_cell(after, unit)}</td></tr>'
+            rows.append(('', [f'<b>{escape_text(member)}</b>']))
+        label = (
+            f'{escape_text(name)} <span class="dim">{escape_text(units.name_unit(unit))}</span>'
         )
-    return f'<div class="tb"><table>{"".join(rows)}</table></div>' if changes else ''
+        old, new = units.format_cell(before, unit), units.format_cell(after, unit)
+        cells = f'<span class="minus">{old}</span>', f'<span class="plus">{new}</span>'
+        rows.append(('', [label, *cells]))
+    columns = ('number', '44%'), ('URDF', ''), ('now', '')
+    return format_table(columns, rows) if changes else ''

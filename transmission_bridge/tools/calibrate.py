@@ -17,16 +17,12 @@ from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
-from transmission_bridge.tools.calibration.hand import (
-    ENDS,
-    format_way,
-    HandCalibration,
-    name_values,
-    Outcome,
-)
+from transmission_bridge.tools.calibration.hand import HandCalibration
 from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.calibration.numbers import Known
+from transmission_bridge.tools.calibration.outcome import name_values, Outcome
 from transmission_bridge.tools.calibration.screen import HandScreen
+from transmission_bridge.tools.calibration.track import SIDES
 from transmission_bridge.tools.cli import (
     aligned,
     Console,
@@ -119,7 +115,7 @@ def _make_hand(
 ) -> HandCalibration:
     periods = setup.periods(robot)
     hand = make_hand(robot, periods, is_free=options.reductions, only=options.transmission)
-    hand.is_confirmed = options.stops
+    hand.is_confirmed = options.stops or None
     if not hand.transmissions:
         raise UsageError(f"'{options.file}' has no transmission to calibrate")
     return hand
@@ -185,17 +181,19 @@ def _calibrate_live(
                 raise UsageError('calibration by hand needs a terminal, and rich')
             text = optional('rich.text', 'cli').Text
             group = optional('rich.console', 'cli').Group
-            while guide.finished is None:
+            written = guide.written
+            while written is None:
                 client.spin_for(_PERIOD)
                 guide.update()
                 screen.handle_keys(read_keys())
-                written = guide.written  # what follows may change what is known
+                written = guide.written
                 if options.store and written:
                     numbers = name_values(written).items()
                     values = {PREFIX + name: value for name, value in numbers}
                     stored, reason = client.wait_for_answer(partial(client.store_numbers, values))
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
+                        written = None
                 # Without the last line of the terminal, because writing it would scroll.
                 size = live.console.size
                 lines = screen.make_lines(size.width, size.height - 1)
@@ -203,8 +201,8 @@ def _calibrate_live(
                 live.update(group(*shown), refresh=True)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
-        stops = guide.stops if guide.written and options.limits else {}
-        return guide.written, stops, '' if client.report is None else client.bridge
+        stops = guide.stops if written and options.limits else {}
+        return written, stops, '' if client.report is None else client.bridge
     finally:
         client.close()
 
@@ -246,7 +244,7 @@ def list_result_lines(
     tracks = {track.name: track for each in hand.transmissions for track in each.tracks}
     for joint, ends in stops.items():
         limits = tracks[joint].limits
-        for side, old, new in zip(ENDS.values(), (limits.lower, limits.upper), ends, strict=True):
+        for side, old, new in zip(SIDES.values(), (limits.lower, limits.upper), ends, strict=True):
             rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
     yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
     for each in outcomes:
@@ -254,7 +252,7 @@ def list_result_lines(
             yield f'{each.transmission} keeps its numbers: {each.refusal}'
             continue
         about = ', '.join(
-            f'{name} ± {format_way(away, tracks[name])}' for name, away in each.uncertainty.items()
+            f'{name} ± {tracks[name].format_way(away)}' for name, away in each.uncertainty.items()
         )
         kind = 'a guess, ' if each.is_guess else ''
         notes = ''.join(f'; {note}' for note in each.notes)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Widgets that are described completely for each update; only differences are sent."""
+"""Widgets of a container that are described for each update; only differences are sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 _DIGITS = 7
 
 
-class Panel:
+class Widgets:
     """
     The widgets of a container.
 
@@ -23,13 +23,12 @@ class Panel:
     :param gui: viser's ``client.gui``.
     :param container: Context manager of the container.
     :param post: Queues a task for the thread that describes the widgets.
-    :ivar container: The container.
     """
 
     def __init__(
         self, gui: Any, container: Any, post: Callable[[Callable[[], None]], None]
     ) -> None:
-        self._gui, self.container, self._post = gui, container, post
+        self._gui, self._container, self._post = gui, container, post
         self._next: dict[tuple[str, str], dict[str, Any]] = {}
         self._acts: dict[tuple[str, str], Callable[[Any], None] | None] = {}
         self._handles: dict[tuple[str, str], Any] = {}
@@ -61,7 +60,7 @@ class Panel:
         if [*widgets] != [*self._handles]:
             for handle in self._handles.values():
                 handle.remove()
-            with self.container:
+            with self._container:
                 self._handles = {each[0]: self._make_widget(*each) for each in widgets.items()}
             self._sent = widgets
         for key, props in widgets.items():

@@ -1,0 +1,183 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The pending change of numbers: its effect, and the buttons that set or discard it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from transmission_bridge.errors import shortened, TransmissionBridgeError
+from transmission_bridge.tools.tune import texts
+from transmission_bridge.tools.tune.draft import Draft, read_input
+from transmission_bridge.tools.tune.page import Page
+from transmission_bridge.tools.tune.robots import RobotState
+from transmission_bridge.tools.tune.texts import format_note
+from transmission_bridge.tools.tune.widgets import Widgets
+
+#: Speed above which a joint is moving [rad/s or m/s], the default of the bridge.
+_MOVING = 0.01
+
+CARE = 'A changed number can move a joint with its next command.'
+
+
+class _Question(NamedTuple):
+    """
+    A change that the user must confirm.
+
+    :param values: Computes the new numbers from the present state of the robot.
+    """
+
+    title: str
+    values: Callable[[RobotState], Mapping[str, float]]
+
+
+class ChangePanel:
+    """
+    The panel, for one transmission.
+
+    :param widgets: The form.
+    :ivar draft: What the user typed.
+    """
+
+    def __init__(self, page: Page, widgets: Widgets) -> None:
+        self._page, self._widgets, self.draft = page, widgets, Draft()
+        self._question: _Question | None = None
+        #: Text, kind and start of the bridge: shown until another message or another start.
+        self._message = '', '', 0
+
+    def store_text(self, name: str, text: str, *, is_dragged: bool = False) -> None:
+        """Store input for a preview; Enter or *Apply* sets it."""
+        if not is_dragged:
+            self._question = None
+        self.draft.store_text(name, text, is_dragged=is_dragged)
+
+    def ask(self, title: str, values: Callable[[RobotState], Mapping[str, float]]) -> None:
+        """Ask whether to set numbers that follow from the present state of the robot."""
+        self._question = _Question(title, values)
+
+    def ask_to_place(self, wanted: Mapping[str, float]) -> None:
+        """Ask whether to set offsets for positions of joints."""
+        model = self._page.model
+        self.ask(
+            f'Set the position of {shortened(list(wanted), show=str)}?',
+            lambda now: model.compute_placing_offsets(
+                wanted, now.actuators, now.commanded, _MOVING
+            ),
+        )
+
+    def step(self, what: str) -> None:
+        """Undo or redo a change, or ask whether to reset all numbers of the transmission."""
+        model, transmission = self._page.model, self._page.chosen
+        if what == 'As in the URDF':
+            title = f'Set the numbers of {transmission} as in the URDF?'
+            self.ask(title, lambda _: model.list_reset_values(transmission))
+            return
+        self._question, is_back = None, what == 'Undo'
+        try:
+            values = model.list_step_values(is_back=is_back)
+        except TransmissionBridgeError as error:
+            self.set_message(str(error), 'bad')
+        else:
+            record = partial(model.finish_step, is_back=is_back)
+            self._page.session.apply_values(values, self._finish, record)
+
+    def set_message(self, text: str, kind: str) -> None:
+        """Show a message."""
+        self._message = text, kind, self._page.session.robot.n_starts
+
+    def _read_pending(self) -> tuple[_Question | None, Mapping[str, float]]:
+        """
+        Return the question and its new numbers, or ``None`` and the numbers of the input.
+
+        :raises TransmissionBridgeError, ValueError: If the change is impossible, with the reason.
+        """
+        question, model, units = self._question, self._page.model, self._page.units
+        if question is None and not self.draft.edited and model.lost_values:
+            title = 'Restore the numbers that were tuned before the restart of the bridge?'
+            question = _Question(title, lambda _: model.lost_values)
+        if question is not None:
+            return question, question.values(self._page.state)
+        values = {}
+        for name, text in self.draft.edited.items():
+            _, unit, tunable = model.find_number(name)
+            try:
+                value = read_input(text, unit, units)
+            except ValueError as error:
+                raise ValueError(f'{".".join(tunable.path)}: expected {error}') from None
+            if text != units.format_field(tunable.value, unit):
+                values[name] = value
+        return None, values
+
+    def show(self) -> None:
+        """Show the pending change, with buttons to apply or cancel it."""
+        page, model, state = self._page, self._page.model, self._page.state
+        options: tuple[str, ...] = ('Apply', 'Discard')
+        if self._question or not self.draft.edited:
+            options = ('Do it', 'Cancel')
+        text, kind, n_starts = self._message
+        content = format_note(text if n_starts == page.session.robot.n_starts else '', kind)
+        is_possible = False
+        try:
+            question, values = self._read_pending()
+        except (TransmissionBridgeError, ValueError) as error:
+            content = format_note(str(error), 'bad')
+        else:
+            if values:
+                is_possible = True
+                page.preview = model.preview_change(values, state.actuators[0])
+                names = model.robot.joint_names
+                hint = (CARE, 'care') if question else ('Enter or Apply sets it.', 'dim')
+                content = texts.format_change(
+                    '' if question is None else question.title,
+                    [(model.find_number(name), value) for name, value in values.items()],
+                    page.preview,
+                    {name: unit for name, (_, _, unit) in page.limits.items()},
+                    [names[joint] for joint in np.flatnonzero(state.commanded)],
+                    page.units,
+                )
+                content += format_note(*hint)
+        is_open = bool(self._question or self.draft.edited) or is_possible
+        options = options if is_possible else options[1:]
+        self._widgets.add_text(f'<div class="asked{" open" if is_open else ""}">{content}</div>')
+        self._widgets.add_widget(
+            'button_group', 'do', self.decide, label='', options=options, visible=is_open
+        )
+
+    def decide(self, what: str) -> None:
+        """Apply the pending change, or cancel it."""
+        page, model = self._page, self._page.model
+        if what == 'Discard':
+            self.draft = Draft()
+        if what == 'Cancel' and self._question is None:
+            model.forget_lost_values()
+        if what in ('Discard', 'Cancel'):
+            self._question = None
+            return
+        if model is not page.session.robot.model:
+            return  # a change of another robot
+        page.read_robot(model)  # not the state when the question appeared
+        try:
+            question, values = self._read_pending()
+        except (TransmissionBridgeError, ValueError):
+            return  # the page shows the reason
+        if not values or (question is None) != (what == 'Apply'):
+            return
+        self._question = None
+        before = {name: model.find_value(name) for name in values}
+        if question is None:
+            self.draft.send()
+        page.session.apply_values(
+            values,
+            self._finish,
+            lambda: model.record_step(before, values, time.monotonic()),
+        )
+
+    def _finish(self, reason: str) -> None:
+        self.draft.finish()
+        self.set_message(reason or 'done', 'bad' if reason else 'good')
