@@ -14,8 +14,8 @@ from state_paths import record, StatePath
 from world import check_ratios, reason, way, World
 from zoo.elements import leg, maps, params, ratio, transmission, urdf
 
+from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.outlets import DriverNames
 from transmission_bridge.bridge.states.sensors import SensorPath
 from transmission_bridge.bridge.states.state_plan import NamePlan
 from transmission_bridge.bridge.states.states import States
@@ -62,7 +62,7 @@ def test_namespaces_of_the_drivers():
     bridge = bridge_with(ARMS)
     bridge.command_record(record('ab', [1.0, 2.0]))
     points = [(1.0, {'positions': np.arange(4.0)})]
-    bridge.bridge.send_joint_trajectory(way('gcad', points), bridge.now, None)
+    bridge.gate.send_joint_trajectory(way('gcad', points), bridge.now, None)
     assert DriverNames(ARMS, ACTUATORS).namespaces == ('left/', 'right/', '')
     assert bridge.gate.reached == ({'left/'}, {'left/', 'right/', ''})
     assert bridge_with({}).gate.reached == ({''}, {''})

@@ -338,10 +338,10 @@ def test_a_gap_hides_no_trajectory():
     world = Wrist()
     world.trajectory(('j0', 'j1'), (9.0, {'positions': (0.5, 0.5)}))
     world.lose('left out')
-    assert world.bridge.list_left_trajectories(world.now) == ('m0', 'm1')
+    assert world.gate.list_left_trajectories(world.now) == ('m0', 'm1')
     assert world.gate.ledger.mask_position_joints().all()
     assert world.wait(8.0) == {}
-    assert world.bridge.list_left_trajectories(world.now) == ()
+    assert world.gate.list_left_trajectories(world.now) == ()
     world = Wrist()
     world.trajectory(('j0', 'j1'), (2.0, {'velocities': (0.5, 0.5)}))
     world.lose('left out')

@@ -62,7 +62,7 @@ def test_bounded(robot, flood, path):
         if path == 'states':
             states.merge_message(plan, 'driver', view.layout, view, (1, 0), world.now)
         else:
-            world.bridge.send_joint_command(view.layout, view, (1, 0), world.now)
+            world.gate.send_joint_command(view.layout, view, (1, 0), world.now)
 
     # Memory allocated once belongs to the robot.
     for name in ('winch', 'lift', 'nobody'):

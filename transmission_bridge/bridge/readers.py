@@ -292,7 +292,7 @@ class CommandReader:
         _check_times(record)
         record = drop_due_points(record, start, now)
         values = np.full((len(ARRAYS), len(record.points), n_joints), np.nan)
-        given = np.zeros(values.shape[:2], dtype=bool)
+        filled = np.zeros(values.shape[:2], dtype=bool)
         for row, field in enumerate(ARRAYS):
             arrays = [getattr(point, field) for point in record.points]
             for number, numbers in enumerate(arrays):
@@ -302,22 +302,22 @@ class CommandReader:
                         f'waypoint {number} has {len(numbers)} {field}, expected {len(places)} or '
                         'none',
                     )
-            given[row] = [len(numbers) > 0 for numbers in arrays]
-            if given[row].any():
+            filled[row] = [len(numbers) > 0 for numbers in arrays]
+            if filled[row].any():
                 stacked = np.array([numbers for numbers in arrays if len(numbers)])
                 wrong = ~np.isfinite(stacked)
                 if wrong.any():
                     names = [record.names[place] for place in np.flatnonzero(wrong.any(axis=0))]
                     raise MessageError('not_finite', f'{field} not finite: {shortened(names)}')
-                values[row][np.ix_(given[row], places)] = stacked
-        still = ~given[[POSITION, VELOCITY, ACCELERATION]].any(axis=0)
+                values[row][np.ix_(filled[row], places)] = stacked
+        still = ~filled[[POSITION, VELOCITY, ACCELERATION]].any(axis=0)
         if still.any():
             raise MessageError(
                 'empty_point',
                 f'waypoint {int(np.argmax(still))} has no positions, velocities, accelerations',
             )
-        mask = given.any(axis=1, keepdims=True) & self._plan.make_mask(np.array(places))
-        trajectory = Trajectory(record, given, start)
+        mask = filled.any(axis=1, keepdims=True) & self._plan.make_mask(np.array(places))
+        trajectory = Trajectory(record, filled, start)
         pattern = self._find_pattern(TRAJECTORY, mask.tobytes())
         return Motion(route, pattern, values, EMPTY, trajectory)
 
@@ -334,11 +334,11 @@ class CommandReader:
             raise MessageError('too_many_points', f'{found}, expected {MOST_WAYPOINTS} at most')
 
     def _make_command(self, values: Array, route: str) -> Motion:
-        if 1 in np.isinf(values).tobytes():
+        finite = np.isfinite(values).tobytes()
+        if 0 in finite and 1 in np.isinf(values).tobytes():
             names = list_names(self._plan.robot.joint_names, np.isinf(values))
             raise MessageError('infinite', f'infinite command for {shortened(names)}')
-        pattern = self._find_pattern(COMMAND, np.isfinite(values).tobytes())
-        return Motion(route, pattern, values, EMPTY)
+        return Motion(route, self._find_pattern(COMMAND, finite), values, EMPTY)
 
     def _plan_layout(self, layout: Layout) -> _Reading:
         known = self.names

@@ -315,11 +315,11 @@ class HostedDrivers:
         self._switch = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH)
 
-    def list_publishers(self) -> Iterator[tuple[tuple[str, str], Callable[[Any], object]]]:
-        """Yield topic and namespace, and the function that replaces publishing."""
+    def list_publishers(self) -> Iterator[tuple[str, Callable[[Any], object]]]:
+        """Yield each topic, and the function that replaces publishing."""
         for each in self.drivers.values():
-            yield (COMMANDS, each.namespace), each.send_command
-            yield (TRAJECTORY, each.namespace), each.send_trajectory
+            yield f'{each.namespace}{COMMANDS}', each.send_command
+            yield f'{each.namespace}{TRAJECTORY}', each.send_trajectory
 
     def start(self, step: str) -> None:
         """

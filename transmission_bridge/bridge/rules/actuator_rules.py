@@ -156,8 +156,8 @@ class Speed(Rule):
         """Reject a trajectory that is faster; it is never changed."""
         robot, joints, actuators = self._robot, motion.values[POSITION], motion.sent[POSITION]
         assert motion.trajectory is not None
-        record, given, _ = motion.trajectory
-        rows = np.flatnonzero(given[POSITION])
+        record, filled, _ = motion.trajectory
+        rows = np.flatnonzero(filled[POSITION])
         if len(rows) < 2:
             return None
         joints, actuators = joints[rows], actuators[rows]

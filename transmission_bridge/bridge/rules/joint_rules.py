@@ -73,15 +73,16 @@ class JointLimitRule(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Clamp, or reject; a lower limit above the upper one always rejects."""
         values = motion.values
-        outside = (values < self._lower) | (values > self._upper)
-        if 1 not in outside.tobytes():
+        limited = np.minimum(np.maximum(values, self._lower), self._upper)
+        if limited.tobytes() == values.tobytes():
             return None
+        outside = (values < self._lower) | (values > self._upper)
         refused = outside if self._rejects else outside & (self._lower > self._upper)
         if refused.any():
             found = describe_outside(self._names, values, refused, self._lower, self._upper)
             changes = [('limited', list_names(self._names, refused))]
             return Verdict('limit', f'outside the limits: {found}', changes=changes)
-        np.clip(values, self._lower, self._upper, out=values)
+        values[...] = limited
         return Verdict(changes=[('clamped', list_names(self._names, outside))])
 
 
@@ -179,11 +180,11 @@ class NeededArrays(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject a waypoint without positions, or with accelerations without velocities."""
         assert motion.trajectory is not None
-        given = motion.trajectory.given
-        lacks = ~given[POSITION]
+        filled = motion.trajectory.filled
+        lacks = ~filled[POSITION]
         if lacks.any():
             return Verdict('no_position', self._describe(lacks, 'no positions'))
-        lacks = given[ACCELERATION] & ~given[VELOCITY]
+        lacks = filled[ACCELERATION] & ~filled[VELOCITY]
         if lacks.any():
             what = 'accelerations without velocities'
             return Verdict('no_velocity', self._describe(lacks, what))
@@ -215,14 +216,14 @@ class Followers(Rule):
         self._group, self._joints = group, group.joints
         mask = pattern.mask[:, group.joints]
         self._has_rates, self._has_efforts = mask[VELOCITY].any(), mask[EFFORT].any()
-        self._given = np.flatnonzero(mask.any(axis=0))
+        self._commanded = np.flatnonzero(mask.any(axis=0))
         self._may_reject = not pattern.is_end
         self._clamps = plan.options.limits == 'clamp'
         self._bounds: Array = plan.joint_bounds[:, :EFFORT, group.joints].swapaxes(0, 1)
         self._span = -np.inf, np.inf
         if group.constants is not None:  # products are faster than the maps
             jacobian, offset = group.constants
-            self._inverse = np.linalg.pinv(jacobian[self._given])
+            self._inverse = np.linalg.pinv(jacobian[self._commanded])
             if jacobian.shape[1] == 1:
                 with np.errstate(divide='ignore', invalid='ignore'):  # a joint may stand still
                     ends = (self._bounds[POSITION] - offset) / jacobian[:, 0]
@@ -234,7 +235,7 @@ class Followers(Rule):
         place, motors = known.position[self._joints], None
         for row, (lower, upper) in enumerate(self._bounds):
             own = motion.values[row][..., self._joints]
-            is_given = ~np.isnan(own[..., self._given[:1]])
+            is_given = ~np.isnan(own[..., self._commanded[:1]])
             # The ratio depends on the commanded position, else on the measured one.
             sent = self._to_actuators(row, own if row else np.where(is_given, own, place), place)
             moved = self._to_joints(row, sent, motors)
@@ -263,7 +264,7 @@ class Followers(Rule):
             place, motors = moved, sent
         if self._has_efforts:
             own = motion.values[EFFORT][..., self._joints]
-            is_left_out = np.isnan(own) & ~np.isnan(own[..., self._given[:1]])
+            is_left_out = np.isnan(own) & ~np.isnan(own[..., self._commanded[:1]])
             motion.values[EFFORT][..., self._joints] = np.where(is_left_out, 0.0, own)
         return Verdict(changes=changes) if changes else None
 
@@ -271,7 +272,7 @@ class Followers(Rule):
         if self._group.constants is None:
             return self._group.binding.map(JOINT_TO_ACTUATOR, FIELDS[row], values, at=at)
         values = values - self._group.constants[1] * (row == POSITION)
-        return values[..., self._given] @ self._inverse.T
+        return values[..., self._commanded] @ self._inverse.T
 
     def _to_joints(self, row: int, values: Array, at: Array | None) -> Array:
         if self._group.constants is None:
@@ -300,15 +301,15 @@ class StepRule(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Compare the distance to positions with velocity limits."""
         targets = motion.values[POSITION]
-        if motion.trajectory is None and not ledger.has_astray:
+        if motion.trajectory is None and not ledger.has_rejected:
             step = np.abs(targets - ledger.joints[POSITION])
             if (step <= self._least).tobytes() == self._positions:
                 return None  # near enough for any time
         origin = ledger.compute_step_origins(known)
         time: Array | float = np.minimum(ledger.compute_command_ages(known.now), _LONGEST_STEP)
         if motion.trajectory is not None:
-            record, given, start = motion.trajectory
-            first = int(np.argmax(given[POSITION]))
+            record, filled, start = motion.trajectory
+            first = int(np.argmax(filled[POSITION]))
             seconds, nanoseconds = record.points[first].time
             time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
             targets = targets[first]
@@ -412,7 +413,7 @@ class Map(Rule):
         if is_finite.tobytes() == motion.pattern.result:
             return None
         expected = np.frombuffer(motion.pattern.result, dtype=bool).reshape(sent.shape)
-        lost, over = [], np.zeros(motion.values.shape[1], dtype=bool)
+        lost, expiring = [], np.zeros(motion.values.shape[1], dtype=bool)
         for binding in self._robot.bindings:
             joints, own = list(binding.joints), list_owned_actuators(binding)
             still = (motion.values[:, joints] == 0.0).all(axis=1)
@@ -422,7 +423,7 @@ class Map(Rule):
             if is_finite[:, own][expected[:, own]].all():
                 continue
             lost.append(binding.spec.name)
-            over[joints] = expected[VELOCITY:, own].any()
+            expiring[joints] = expected[VELOCITY:, own].any()
             if motion.due is not None:
                 rows = np.flatnonzero(~np.isnan(motion.values[:, joints]).all(axis=1))
                 active = ledger.mask_active_actuators()[np.ix_(rows, own)]
@@ -433,7 +434,7 @@ class Map(Rule):
             return None
         why = 'outside its domain, singular, too large, or its position is unknown'
         sentence = f'a command cannot be mapped by {shortened(lost)}: {why}'
-        return Verdict('unmapped', sentence, ends=over)
+        return Verdict('unmapped', sentence, expiring=expiring)
 
 
 class _WaypointMap(Map):
@@ -442,10 +443,10 @@ class _WaypointMap(Map):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; reject a waypoint that cannot be mapped."""
         assert motion.trajectory is not None
-        robot, values, given = self._robot, motion.values, motion.trajectory.given
-        sent = motion.sent = np.full((*given.shape, len(robot.actuator_names)), np.nan)
+        robot, values, filled = self._robot, motion.values, motion.trajectory.filled
+        sent = motion.sent = np.full((*filled.shape, len(robot.actuator_names)), np.nan)
         for row, interface in enumerate((*FIELDS, 'acceleration')):
-            if (points := given[row]).any():
+            if (points := filled[row]).any():
                 at, rate = values[POSITION, points], values[VELOCITY, points]
                 sent[row, points] = robot.joint_to_actuator(
                     interface, values[row, points], at=at, rate=rate, report=ledger.report
@@ -455,7 +456,7 @@ class _WaypointMap(Map):
         is_finite = np.isfinite(sent / scales)
         for binding in filter(motion.pattern.commands, robot.bindings):
             is_mapped = is_finite[..., list_owned_actuators(binding)].all(axis=-1)
-            for row, point in np.argwhere(given & ~is_mapped):
+            for row, point in np.argwhere(filled & ~is_mapped):
                 return Verdict(
                     'unmapped',
                     f'{ARRAYS[row]} of waypoint {point} cannot be mapped by {binding.spec.name}: '

@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
     :param reason: Reason of the rejection; empty: none.
     :param sentence: Place, expectation and finding.
     :param joints: Mask of the joints that cause a rejection, if it may concern them alone.
-    :param ends: Mask of the joints with rates that end; ``None``: no end is due.
+    :param expiring: Mask of the joints with rates that expire; ``None``: none.
     :param changes: Count of :class:`CommandCounts`, and the joints.
     :param shares: Remaining share of the effort of joints.
     """
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
     reason: str = ''
     sentence: str = ''
     joints: Mask | None = None
-    ends: Mask | None = None
+    expiring: Mask | None = None
     changes: Sequence[tuple[str, Sequence[str]]] = ()
     shares: dict[str, float] = {}
 

@@ -291,8 +291,10 @@ class States:
             self._drop_infinite(entries)
         if self.turns is not None and plan.turns is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
-            positions, timeouts = self._values[0], self._find_timeouts()[0]
-            self.turns.count_turns(plan.turns, positions, entries.places, timeouts, now, sent)
+            timeouts = self._find_timeouts()[POSITION]
+            self._values[POSITION] = self.turns.count_turns(
+                plan.turns, self._values[POSITION], entries.places, timeouts, now, sent
+            )
             self._follow_turns()
         if not is_usual or not is_finite or driver.has_blanks:
             self._begin_spells(plan, driver, now)
@@ -457,9 +459,10 @@ class States:
             nearly the same time are compared.
         """
         if self.turns is not None and plan.turns is not None:
-            self._is_mapped, timeouts = False, self._find_timeouts()[0]
-            known = self._values[0]
-            self.turns.use_absolute_positions(plan.turns, positions, known, timeouts, now)
+            self._is_mapped, timeouts = False, self._find_timeouts()[POSITION]
+            self._values[POSITION] = self.turns.use_absolute_positions(
+                plan.turns, positions, self._values[POSITION], timeouts, now
+            )
             self._follow_turns()
 
     def compute_nearest_turns(
@@ -488,9 +491,10 @@ class States:
         """Lose turns by the positions of joints; see :meth:`Turns.reopen_turns`."""
         if self.turns is None or plan.turns is None:
             return False
-        is_lost = self.turns.reopen_turns(plan.turns, joints, self._values[0])
+        lost = self.turns.reopen_turns(plan.turns, joints, self._values[POSITION])
+        self._values[POSITION, lost] = np.nan
         self._follow_turns()
-        return is_lost
+        return bool(lost.any())
 
     # -- the joints ------------------------------------------------------------------------------
 

@@ -396,29 +396,30 @@ class Turns:
     def count_turns(
         self,
         plan: TurnPlan,
-        positions: Array,
-        given: Index | slice,
+        readings: Array,
+        read: Index | slice,
         timeouts: Array,
         now: float,
         sent: float = np.nan,
-    ) -> None:
+    ) -> Array:
         """
         Use the readings of a message.
 
-        :param positions: Positions of all actuators, shape ``(n_actuators,)``, changed in place:
-            readings become positions, NaN in an unknown turn.
-        :param given: Indices of the readings of this message.
+        :param readings: Readings of a message, and positions of other actuators, shape
+            ``(n_actuators,)``.
+        :param read: Indices of the readings of this message.
         :param timeouts: Timeout of each position [s], same shape; infinite: never.
         :param now: Time of receipt [s].
         :param sent: Stamp of the readings [s], by any clock; NaN: none.
+        :returns: Positions of all actuators, NaN in an unknown turn.
         """
-        readings = positions.copy()
+        positions = readings.copy()
         steps, added = unwrap_positions(positions, self.totals, plan.periods)
         moved = np.abs(steps) / plan.periods
         if not plan.resolves:
-            return
+            return positions
         is_new = np.zeros(len(positions), dtype=bool)
-        is_new[given] = True
+        is_new[read] = True
         is_new &= plan.wraps & np.isfinite(positions)
         # After a late message the next one follows soon, but its readings are far away: also use
         # the time between the stamps.
@@ -436,6 +437,7 @@ class Turns:
             self._moves[is_new] = reach[is_new]
             positions[self.is_open] = np.nan
             self._resolve_turns(plan, positions, timeouts, now)
+        return positions
 
     def _judge_reading(
         self, plan: TurnPlan, place: int, reading: float, moved: float, reach: float, gap: float
@@ -464,19 +466,19 @@ class Turns:
             most = 1.0 / _compute_gap_reach(plan, timeouts, np.ones(len(plan.names)))
         return np.where(self.is_open, -np.inf, np.nextafter(self._times + most, -np.inf))
 
-    def reopen_turns(self, plan: TurnPlan, joints: Array, positions: Array) -> bool:
+    def reopen_turns(self, plan: TurnPlan, joints: Array, positions: Array) -> Mask:
         """
         Lose the turn if a joint is measured far beyond its limits and another turn is possible.
 
         :param joints: Positions of all joints, shape ``(n_joints,)``.
-        :param positions: Positions of all actuators; become NaN if the turn is lost.
-        :returns: Whether a turn was lost.
+        :param positions: Positions of all actuators.
+        :returns: Mask of the actuators with a turn that was lost.
         """
         is_tuned, self._is_tuned = self._is_tuned, False
         beyond = (joints < plan.bounds[0]) | (joints > plan.bounds[1])
-        if not beyond.any():
-            return False
         lost: Mask = np.zeros(len(plan.names), dtype=bool)
+        if not beyond.any():
+            return lost
         for group in plan.groups:
             own, far = group.actuators, group.joints[beyond[group.joints]]
             if not len(far) or not np.isfinite(positions[own]).all():
@@ -489,27 +491,29 @@ class Turns:
                 other = 'another' if is_possible else 'no other'
                 self._beyond |= {joint: (joints[joint], other) for joint in far.tolist()}
         self._lose_turns(plan, lost)
-        positions[lost] = np.nan
-        return bool(lost.any())
+        return lost
 
     # -- how turns are resolved ------------------------------------------------------------------
 
     def use_absolute_positions(
         self, plan: TurnPlan, absolute: Array, positions: Array, timeouts: Array, now: float
-    ) -> None:
+    ) -> Array:
         """
         Compare absolute positions of actuators with readings of nearly the same time.
 
         :param absolute: Shape ``(n_actuators,)``, NaN: not in this message. With
             ``ignore_absolute_encoder`` they are positions of the joints with the same role.
-        :param positions: See :meth:`count_turns`; receives resolved positions.
+        :param positions: Positions of all actuators, shape ``(n_actuators,)``.
         :param timeouts: See :meth:`count_turns`.
         :param now: Time of receipt [s].
+        :returns: The positions, with those of resolved turns.
         """
         is_given = np.isfinite(absolute)
         self._absolute[is_given], self._absolute_at[is_given] = absolute[is_given], now
+        positions = positions.copy()
         if self.is_open.any():
             self._resolve_turns(plan, positions, timeouts, now)
+        return positions
 
     def _resolve_turns(
         self, plan: TurnPlan, positions: Array, timeouts: Array, now: float
