@@ -123,7 +123,7 @@ def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
     world.command(velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})
     world.now += 0.375
     world.command(velocity={'roll': 0.2, 'stern': 2.0})
-    world.bridge.states.reset(world.bridge.plan.states)
+    world.states.reset()
     ends = {'velocity': dict.fromkeys(world.robot.actuator_names, 0.0)}
     assert world.wait(0.25) == ends
     # Those of the partners, which were commanded later.

@@ -55,7 +55,7 @@ def test_bounded(robot, flood, path):
     """4 MiB hold what is kept, and known names are still taken, also beside others."""
     reader, messages = JointStateReader(), [message(*each) for each in FLOODS[flood]]
     world = World(robot)
-    states, plan = world.bridge.states, world.bridge.plan.states
+    states, plan = world.bridge.states, world.bridge.plan.state_map
 
     def take(data):
         view = reader.read_message(data)

@@ -180,7 +180,7 @@ class _Machine:
         """
         if name not in self.wrapped:
             return 0.0
-        plan, states = self.bridge.plan.states, self.bridge.states
+        plan, states = self.bridge.plan.state_map, self.bridge.states
         spells = states.compute_known_state(plan, self.now).spells[0]
         found = float(spells[self.robot.actuator_names.index(name)])
         is_known = self.mechanics.spell(name, self.now) is not None
@@ -451,7 +451,7 @@ class _Machine:
         layout = LAYOUTS.find_layout(message.names, message.lengths)
         self.mechanics.hear(space, readings, self.now)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, f'{space}actuator_states', layout, message, STAMP, self.now
+            self.bridge.plan.state_map, f'{space}actuator_states', layout, message, STAMP, self.now
         )
 
     def move(self, dice, group):
@@ -541,7 +541,7 @@ class _Machine:
                 total = self.mechanics.readings[name][0]
                 positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
-        self.bridge.states.use_absolute_positions(self.bridge.plan.states, positions, self.now)
+        self.bridge.states.use_absolute_positions(positions, self.now)
 
     def one_drops_out(self, dice):
         """Let a driver leave out one motor, or its position, while its joints are commanded."""

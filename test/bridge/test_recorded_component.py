@@ -110,14 +110,14 @@ class _Replay:
         self.bridge.gate.end_expired_commands((1, 0), time)
         if self.sent:
             self.ends.append((time, self.sent))
-        data = self.bridge.states.encode_state(self.bridge.plan.states, time)
+        data = self.bridge.states.encode_state(self.bridge.plan.state_map, time)
         published = None if data is None else JointStateReader().read_message(data)
         self.published.append((time, published))
 
     def _state(self, time, data):
         view = self.reader.read_message(data)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, 'actuator_states', view.layout, view, view.stamp, time
+            self.bridge.plan.state_map, 'actuator_states', view.layout, view, view.stamp, time
         )
         self.states.append((time, values_of(view)))
 

@@ -14,7 +14,7 @@ from state_paths import record
 from zoo.elements import load
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Look, Peers
+from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Moment, Peers
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.plan import Plan
@@ -76,12 +76,12 @@ class World:
         message = record(names, **rows)
         layout = Layout(message.names, message.lengths)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, driver, layout, message, (1, 0), self.now
+            self.bridge.plan.state_map, driver, layout, message, (1, 0), self.now
         )
 
     def joints(self):
         """Return the numbers of the joint states by mode and joint."""
-        data = self.states.encode_state(self.bridge.plan.states, self.now)
+        data = self.states.encode_state(self.bridge.plan.state_map, self.now)
         return {} if data is None else by_mode(JointStateReader().read_message(data))
 
     def command_record(self, message, topic='joint_commands'):
@@ -127,7 +127,7 @@ class World:
         topics = [
             s + each for s in spaces for each in ('actuator_commands', 'actuator_trajectory')
         ]
-        outputs, look = {topic: Peers(topic) for topic in topics}, Look(self.now, 1.0, open_for)
+        outputs, look = {topic: Peers(topic) for topic in topics}, Moment(self.now, 1.0, open_for)
         watch = watch or BridgeWatch(self.bridge, {}, [])
         found = watch.inspect_bridge(look, inputs or {}, outputs, reports, {})
         return {each.name: each for each in found}

@@ -24,7 +24,7 @@ from transmission_bridge.bridge.readers import (
     SINGLE_TOPICS as SINGLE_TOPICS,
 )
 from transmission_bridge.bridge.robot import load_transmissions as load_transmissions
-from transmission_bridge.bridge.robot_plan import compute_motor_bounds as compute_motor_bounds
+from transmission_bridge.bridge.robot_facts import compute_motor_bounds as compute_motor_bounds
 from transmission_bridge.bridge.stalls import StallWatch as StallWatch
 from transmission_bridge.bridge.topic_based import (
     warn_of_endless_commands as warn_of_endless_commands,

@@ -43,7 +43,7 @@ class Bridge:
         plan = Plan(robot, options)
         # Plans before the last changes, and the last time of their use [s].
         self._former: list[tuple[float, Plan]] = []
-        self.states = States(plan.states, options, stamp_hold=stamp_hold)
+        self.states = States(plan.state_map, options, stamp_hold=stamp_hold)
         self.gate = Gate(plan, self.states, send)
 
     @property
@@ -53,8 +53,8 @@ class Bridge:
 
     def reset(self) -> None:
         """Forget every state and command."""
-        self.states.reset(self.plan.states)
-        self.plan.states.forget_solutions()
+        self.states.reset()
+        self.plan.state_map.forget_solutions()
         self.gate.reset()
 
     def replace_robot(self, robot: RobotTransmissions) -> None:
@@ -66,7 +66,7 @@ class Bridge:
         """
         before, after = self.plan, Plan(robot, self.plan.options)
         self.gate.replace_plan(after)
-        self.states.replace_plan(before.states, after.states)
+        self.states.replace_index(before.state_map, after.state_map)
 
     def guard_tuning(self, robot: RobotTransmissions, now: float) -> None:
         """

@@ -27,8 +27,8 @@ class DriverNames:
     """
     The driver of each actuator, and its name there.
 
-    :class:`~transmission_bridge.bridge.states.state_plan.NamePlan` translates names in states. An
-    entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
+    :class:`~transmission_bridge.bridge.states.state_map.DriverIndex` translates names in states.
+    An entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
     topic; the other topics of that driver are in the same namespace. All other actuators have
     their topics in the namespace of the bridge.
 
@@ -42,10 +42,10 @@ class DriverNames:
     """
 
     def __init__(self, actuator_names: Mapping[str, str], actuators: Sequence[str]) -> None:
-        given = [(*split_topic(entry), name) for entry, name in actuator_names.items()]
-        # Entries with a topic first, otherwise in the order given.
+        entries = [(*split_topic(entry), name) for entry, name in actuator_names.items()]
+        # Entries with a topic first, otherwise in their order.
         self._entries = sorted(
-            (entry for entry in given if entry[2] in actuators), key=lambda entry: not entry[0]
+            (entry for entry in entries if entry[2] in actuators), key=lambda entry: not entry[0]
         )
         self._check_topics()
         self._actuators = tuple(actuators)

@@ -69,8 +69,8 @@ class Gate:
         self.plan.stream.forget_solutions()
 
     def replace_plan(self, plan: Plan) -> None:
-        """Use another plan for the next message; see :meth:`Ledger.replace_plan`."""
-        self.ledger.replace_plan(self.plan, plan)
+        """Use another plan for the next message; see :meth:`Ledger.replace_facts`."""
+        self.ledger.replace_facts(self.plan, plan)
         self.plan = plan
 
     # -- commands: CommandReader documents errors of messages, the rules other rejections --------
@@ -126,7 +126,7 @@ class Gate:
 
     def _update_time(self, now: float) -> KnownState:
         """Let the ledger note the time and what is known now; return the latter."""
-        known = self._states.compute_known_state(self.plan.states, now)
+        known = self._states.compute_known_state(self.plan.state_map, now)
         self.ledger.update_clock(known)
         return known
 

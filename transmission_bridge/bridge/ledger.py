@@ -20,7 +20,7 @@ import numpy as np
 from transmission_bridge.bridge.inputs import CommandCounts, MOST_UNKNOWN
 from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import COMMAND_TIMEOUT
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.bridge.trajectories import SentTrajectory, Trajectories
 from transmission_bridge.interfaces import FIELDS
@@ -42,7 +42,7 @@ class Ledger:
     after its end was sent, or by :meth:`reset`. The numbers of a trajectory do not exist before it
     has ended. Public arrays are read-only views; only methods change them.
 
-    :param plan: Names, members and timeouts, which tuning does not change.
+    :param facts: Names, members and timeouts, which tuning does not change.
     :ivar joints: Numbers of the joints that exist, rows position, velocity, effort, NaN: none,
         shape ``(3, n_joints)``.
     :ivar actuators: The same of the actuators, shape ``(3, n_actuators)``.
@@ -54,11 +54,11 @@ class Ledger:
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
 
-    def __init__(self, plan: RobotPlan) -> None:
-        self._names = plan.robot.joint_names
-        self._reached = plan.robot.reached_actuators
-        self._together = plan.together
-        timeouts = np.array(plan.timeouts)
+    def __init__(self, facts: RobotFacts) -> None:
+        self._names = facts.robot.joint_names
+        self._reached = facts.robot.reached_actuators
+        self._together = facts.together
+        timeouts = np.array(facts.timeouts)
         self._timeouts: Array = np.where(timeouts > 0.0, timeouts, np.inf)
         self.report = MapReport()
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
@@ -334,7 +334,7 @@ class Ledger:
         self._keeps_effort |= due & had_effort & np.isnan(ending[EFFORT])
         self._renewed[due] = _NONE
 
-    def replace_plan(self, before: RobotPlan, after: RobotPlan) -> None:
+    def replace_facts(self, before: RobotFacts, after: RobotFacts) -> None:
         """Keep the numbers that the drivers were sent, and hold joints at these positions."""
 
         def convert(joints: Array, actuators: Array) -> tuple[Array, Array]:

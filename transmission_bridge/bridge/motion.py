@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import TrajectoryRecord
 from transmission_bridge.transmissions import Binding
@@ -43,7 +43,7 @@ class Pattern:
     :ivar result: Mask of the numbers of actuators that have to be finite, as bytes.
     """
 
-    def __init__(self, plan: RobotPlan, kind: str, key: bytes) -> None:
+    def __init__(self, facts: RobotFacts, kind: str, key: bytes) -> None:
         self.kind, self.is_command = kind, kind == COMMAND
         self.is_trajectory, self.is_end = kind == TRAJECTORY, kind == END
         # Not by the number of joints, because a robot may have none.
@@ -52,15 +52,15 @@ class Pattern:
         self.complete: Mask = self.mask.copy()
         self.named: Mask = self.mask.any(axis=0)
         self.moved: Mask = self.named.copy()
-        for group in plan.groups:
+        for group in facts.groups:
             rows = self.mask[:, group.joints].any(axis=1)
-            self.complete[rows[:, np.newaxis] & plan.make_mask(group.joints)] = True
+            self.complete[rows[:, np.newaxis] & facts.make_mask(group.joints)] = True
             self.moved[group.joints] |= rows.any() and not group.can_hold
         self.indices: Index = np.flatnonzero(self.named)
         self.joints: Mask = self.complete.any(axis=0)
         following = np.flatnonzero(self.moved & ~self.named)
         self.following: Index | None = following if len(following) else None
-        result = plan.robot.actuators_of(self.complete)
+        result = facts.robot.actuators_of(self.complete)
         self.result = result.tobytes()
         self.actuators: Mask = result.any(axis=0)
 

@@ -14,11 +14,11 @@ from transmission_bridge.bridge.motion import is_mixed, Pattern
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
 from transmission_bridge.bridge.outlets import CommandOutlet, Outlets, TrajectoryOutlet
 from transmission_bridge.bridge.readers import CommandReader
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.actuator_rules import ACTUATOR_RULES
 from transmission_bridge.bridge.rules.joint_rules import JOINT_RULES, Outward
 from transmission_bridge.bridge.rules.rule import Rule
-from transmission_bridge.bridge.states.state_plan import StatePlan
+from transmission_bridge.bridge.states.state_map import StateMap
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Mask
@@ -30,7 +30,7 @@ RULES = (*JOINT_RULES, *ACTUATOR_RULES)
 PATTERNS = 64
 
 
-class Plan(RobotPlan):
+class Plan(RobotFacts):
     """
     Patterns, rules, readers and outlets of a bridge; nothing in it has to survive tuning.
 
@@ -38,7 +38,7 @@ class Plan(RobotPlan):
     :ivar drivers: The driver of each actuator.
     :ivar orders: Indices of the actuators in plain arrays, by the namespace of their driver.
     :ivar ending_rows: Mask of the rows that end after a timeout, shape ``(3, 1)``.
-    :ivar states: What follows for states.
+    :ivar state_map: Maps states.
     :ivar find_pattern: Returns the pattern of a kind of motion and a mask of its values as
         bytes.
     :ivar find_rules: Returns the rules of a pattern.
@@ -52,7 +52,7 @@ class Plan(RobotPlan):
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         super().__init__(robot, options)
-        self.states = StatePlan(robot, options)
+        self.state_map = StateMap(robot, options)
         self.outward = Outward(self, may_reject=False)
         names = split_pairs('actuator_names', options.actuator_names)
         self.drivers = DriverNames(names, robot.actuator_names)

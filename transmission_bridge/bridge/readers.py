@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import as_slice, is_possible, PlanCache
+from transmission_bridge.bridge.inputs import as_slice, is_possible, LayoutCache
 from transmission_bridge.bridge.motion import (
     ACCELERATION,
     ARRAYS,
@@ -25,7 +25,7 @@ from transmission_bridge.bridge.motion import (
     Trajectory,
     VELOCITY,
 )
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.rule import list_names
 from transmission_bridge.errors import closest, counted, MessageError, shortened, shown
 from transmission_bridge.interfaces import FIELDS
@@ -191,11 +191,11 @@ class CommandReader:
     :ivar names: The joint names that commands may use.
     """
 
-    def __init__(self, plan: RobotPlan, find_pattern: Callable[[str, bytes], Pattern]) -> None:
-        self._plan, self._find_pattern = plan, find_pattern
-        self.names = list_command_names(plan.robot)
-        self._nothing = plan.nothing
-        self._readings = PlanCache(self._plan_layout)
+    def __init__(self, facts: RobotFacts, find_pattern: Callable[[str, bytes], Pattern]) -> None:
+        self._facts, self._find_pattern = facts, find_pattern
+        self.names = list_command_names(facts.robot)
+        self._nothing = facts.nothing
+        self._readings = LayoutCache(self._plan_layout)
         self._layout: Layout | None = None
         self._reading = _Reading((), ())
 
@@ -203,7 +203,7 @@ class CommandReader:
         """
         Return the command of a JointState.
 
-        If joints may be rejected alone (:attr:`RobotPlan.divides`), those that may not be
+        If joints may be rejected alone (:attr:`RobotFacts.divides`), those that may not be
         commanded are left out and counted, unless no other joint is commanded.
 
         :param route: Topic of the message.
@@ -214,7 +214,7 @@ class CommandReader:
         """
         reading = self._reading
         if layout is not self._layout:
-            reading = self._readings.find_plan(layout)
+            reading = self._readings.look_up(layout)
             if layout.is_kept:
                 self._layout, self._reading = layout, reading
         values, numbers = self._nothing.copy(), (data.position, data.velocity, data.effort)
@@ -316,7 +316,7 @@ class CommandReader:
                 'empty_point',
                 f'waypoint {int(np.argmax(still))} has no positions, velocities, accelerations',
             )
-        mask = filled.any(axis=1, keepdims=True) & self._plan.make_mask(np.array(places))
+        mask = filled.any(axis=1, keepdims=True) & self._facts.make_mask(np.array(places))
         trajectory = Trajectory(record, filled, start)
         pattern = self._find_pattern(TRAJECTORY, mask.tobytes())
         return Motion(route, pattern, values, EMPTY, trajectory)
@@ -336,7 +336,7 @@ class CommandReader:
     def _make_command(self, values: Array, route: str) -> Motion:
         finite = np.isfinite(values).tobytes()
         if 0 in finite and 1 in np.isinf(values).tobytes():
-            names = list_names(self._plan.robot.joint_names, np.isinf(values))
+            names = list_names(self._facts.robot.joint_names, np.isinf(values))
             raise MessageError('infinite', f'infinite command for {shortened(names)}')
         return Motion(route, self._find_pattern(COMMAND, finite), values, EMPTY)
 
@@ -344,7 +344,7 @@ class CommandReader:
         known = self.names
         arrays: list[tuple[int, Index | slice, Index | None]] = []
         barred: list[tuple[int, int, str]] = []
-        check_names(layout.names, None if self._plan.divides else known)
+        check_names(layout.names, None if self._facts.divides else known)
         for row, length in enumerate(layout.lengths):
             if not length:
                 continue
@@ -363,7 +363,7 @@ class CommandReader:
         """Return the counts of joints with a value that may not be commanded, or reject them."""
         found = [each for each in reading.barred if not np.isnan(numbers[each[0]][each[1]])]
         barred = self.names.barred
-        if found and not (self._plan.divides and motion.pattern.named.any()):
+        if found and not (self._facts.divides and motion.pattern.named.any()):
             check_names(names, self.names)
             first = found[0][0]
             sentences = [f'{name} ({barred[name]})' for row, _, name in found if row == first]

@@ -237,9 +237,7 @@ class BridgeSession:
             self.options,
             self.drivers,
             actuator_position=lambda now: self.states.read_values(now)[0],
-            take_absolute=lambda positions, now: self.states.use_absolute_positions(
-                self.bridge.plan.states, positions, now
-            ),
+            take_absolute=self.states.use_absolute_positions,
         )
         subscribe_trajectories(self.inputs, self.gate, self._read_stamp)
 
@@ -358,13 +356,13 @@ class BridgeSession:
     def _use_state(
         self, layout: Layout, data: JointStateRecord, stamp: Stamp, now: float, topic: str
     ) -> None:
-        plan = self.gate.plan.states
+        plan = self.gate.plan.state_map
         self.states.merge_message(plan, topic, layout, data, stamp, now)
         if not self.options.publish_rate and (message := self.states.encode_state(plan, now)):
             self._publish_states(message)
 
     def _publish_at_rate(self) -> None:
-        if message := self.states.encode_state(self.gate.plan.states, self.time()):
+        if message := self.states.encode_state(self.gate.plan.state_map, self.time()):
             self._publish_states(message)
 
     def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:

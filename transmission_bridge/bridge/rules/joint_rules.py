@@ -19,7 +19,7 @@ from transmission_bridge.bridge.motion import (
     POSITION,
     VELOCITY,
 )
-from transmission_bridge.bridge.robot_plan import CoupledJoints, RobotPlan
+from transmission_bridge.bridge.robot_facts import CoupledJoints, RobotFacts
 from transmission_bridge.bridge.rules.rule import (
     describe_outside,
     list_names,
@@ -60,15 +60,15 @@ class JointLimitRule(Rule):
     """With ``limits`` a number outside the limits of its joint is clamped or rejected."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
-        if not pattern.is_end and plan.options.limits != 'off':
-            yield cls(plan, pattern)
+        if not pattern.is_end and facts.options.limits != 'off':
+            yield cls(facts, pattern)
 
-    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
-        self._names = plan.robot.joint_names
-        self._lower, self._upper = pattern.cut_rows(plan.joint_bounds)
-        self._rejects = plan.options.limits == 'reject'
+    def __init__(self, facts: RobotFacts, pattern: Pattern) -> None:
+        self._names = facts.robot.joint_names
+        self._lower, self._upper = pattern.cut_rows(facts.joint_bounds)
+        self._rejects = facts.options.limits == 'reject'
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Clamp, or reject; a lower limit above the upper one always rejects."""
@@ -97,11 +97,11 @@ class Partners(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule, or a rejection, for each group with commands to some of its joints."""
-        rejects = plan.options.partial_commands == 'reject'
-        for group in plan.groups:
-            mask, everyone = pattern.mask[:, group.joints], plan.make_mask(group.joints)
+        rejects = facts.options.partial_commands == 'reject'
+        for group in facts.groups:
+            mask, everyone = pattern.mask[:, group.joints], facts.make_mask(group.joints)
             commanded = mask.any(axis=0)
             if mask[mask.any(axis=1)].all():
                 continue
@@ -114,19 +114,19 @@ class Partners(Rule):
                 why = 'and were commanded in different modes; command them in the same'
                 yield Rejected('mixed_coupled', f'{names} {why}', everyone)
             elif group.can_hold and not rejects:
-                yield cls(plan, pattern, group, about)
+                yield cls(facts, pattern, group, about)
             elif group.can_hold or group.constants is None or not pattern.is_command:
                 why = ', and it has too few actuators to hold them'
                 why = ' (partial_commands is reject)' if rejects else why
                 yield Rejected('partial', f'no {pattern.kind} {about}{why}', everyone)
 
     def __init__(
-        self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints, about: str
+        self, facts: RobotFacts, pattern: Pattern, group: CoupledJoints, about: str
     ) -> None:
         mask = pattern.mask[:, group.joints]
         commanded = mask.any(axis=0)
         self._lead, self._missing = group.joints[commanded][0], group.joints[~commanded]
-        self._everyone, self._about = plan.make_mask(group.joints), about
+        self._everyone, self._about = facts.make_mask(group.joints), about
         self._rows = np.flatnonzero(mask.any(axis=1)).tolist()
         self._names: Sequence[str] = [f'{each} command' for each in FIELDS]
         self._still: tuple[int, ...] = ()
@@ -168,9 +168,9 @@ class NeededArrays(Rule):
     """A waypoint has the arrays that a mechanism with a position-dependent ratio needs."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule for each such mechanism in a trajectory."""
-        for binding in plan.robot.bindings if pattern.is_trajectory else ():
+        for binding in facts.robot.bindings if pattern.is_trajectory else ():
             if not binding.transmission.is_constant and pattern.commands(binding):
                 yield cls(binding)
 
@@ -206,20 +206,20 @@ class Followers(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule for each such group with a command."""
-        for group in plan.groups:
+        for group in facts.groups:
             if not group.can_hold and pattern.mask[:, group.joints].any():
-                yield cls(plan, pattern, group)
+                yield cls(facts, pattern, group)
 
-    def __init__(self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints) -> None:
+    def __init__(self, facts: RobotFacts, pattern: Pattern, group: CoupledJoints) -> None:
         self._group, self._joints = group, group.joints
         mask = pattern.mask[:, group.joints]
         self._has_rates, self._has_efforts = mask[VELOCITY].any(), mask[EFFORT].any()
         self._commanded = np.flatnonzero(mask.any(axis=0))
         self._may_reject = not pattern.is_end
-        self._clamps = plan.options.limits == 'clamp'
-        self._bounds: Array = plan.joint_bounds[:, :EFFORT, group.joints].swapaxes(0, 1)
+        self._clamps = facts.options.limits == 'clamp'
+        self._bounds: Array = facts.joint_bounds[:, :EFFORT, group.joints].swapaxes(0, 1)
         self._span = -np.inf, np.inf
         if group.constants is not None:  # products are faster than the maps
             jacobian, offset = group.constants
@@ -286,17 +286,17 @@ class StepRule(Rule):
     """With ``max_step`` a position too far from the last one is counted, or rejected."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
         has_positions = pattern.mask[POSITION].any() and not pattern.is_end
-        if has_positions and plan.options.max_step != 'off':
-            yield cls(plan, pattern)
+        if has_positions and facts.options.max_step != 'off':
+            yield cls(facts, pattern)
 
-    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
-        self._names, self._speeds = plan.robot.joint_names, plan.joint_speeds
-        self._least: Array = plan.joint_speeds * _STEP_TIME
+    def __init__(self, facts: RobotFacts, pattern: Pattern) -> None:
+        self._names, self._speeds = facts.robot.joint_names, facts.joint_speeds
+        self._least: Array = facts.joint_speeds * _STEP_TIME
         self._positions = pattern.complete[POSITION].tobytes()
-        self._warns = plan.options.max_step == 'warn'
+        self._warns = facts.options.max_step == 'warn'
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Compare the distance to positions with velocity limits."""
@@ -343,16 +343,16 @@ class Outward(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
-        if pattern.mask[VELOCITY : EFFORT + 1].any() and plan.options.limits != 'off':
-            yield cls(plan, may_reject=not pattern.is_end)
+        if pattern.mask[VELOCITY : EFFORT + 1].any() and facts.options.limits != 'off':
+            yield cls(facts, may_reject=not pattern.is_end)
 
-    def __init__(self, plan: RobotPlan, *, may_reject: bool) -> None:
-        self._names = plan.robot.joint_names
-        self._lower, self._upper = plan.joint_bounds[:, POSITION]
-        self._rejects = plan.options.limits == 'reject' and may_reject
-        self._moving, self._together = plan.options.zero_max_velocity, plan.together
+    def __init__(self, facts: RobotFacts, *, may_reject: bool) -> None:
+        self._names = facts.robot.joint_names
+        self._lower, self._upper = facts.joint_bounds[:, POSITION]
+        self._rejects = facts.options.limits == 'reject' and may_reject
+        self._moving, self._together = facts.options.zero_max_velocity, facts.together
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Set outward rates to zero, or reject."""
@@ -397,14 +397,14 @@ class Map(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield the map of single samples, or of waypoints."""
         if pattern.named.any():
-            yield (_WaypointMap if pattern.is_trajectory else cls)(plan)
+            yield (_WaypointMap if pattern.is_trajectory else cls)(facts)
 
-    def __init__(self, plan: RobotPlan) -> None:
-        self._robot, self._map = plan.robot, plan.stream.map_command
-        self._scales = plan.units.scales
+    def __init__(self, facts: RobotFacts) -> None:
+        self._robot, self._map = facts.robot, facts.stream.map_command
+        self._scales = facts.units.scales
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; if it is rejected, the rates that it should replace end."""

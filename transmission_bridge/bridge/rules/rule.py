@@ -12,7 +12,7 @@ import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import Motion, Pattern
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import shortened
 from transmission_bridge.types import Array, Mask
@@ -45,7 +45,7 @@ class Rule:
     """A rule for the motions of one pattern; it ignores NaN, as of joints rejected before."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield the rules that a pattern needs."""
         raise NotImplementedError
 

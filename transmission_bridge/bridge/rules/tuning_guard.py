@@ -11,7 +11,7 @@ import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, END, Motion, Pattern, POSITION, VELOCITY
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.actuator_rules import ActuatorLimits
 from transmission_bridge.bridge.rules.joint_rules import Followers
 from transmission_bridge.bridge.states.states import KnownState
@@ -32,7 +32,7 @@ _ROUNDING = 1e-9
 
 
 def check_tuning(
-    before: RobotPlan, after: RobotPlan, position: Array, live: Mask, ledger: Ledger
+    before: RobotFacts, after: RobotFacts, position: Array, live: Mask, ledger: Ledger
 ) -> None:
     """
     Reject a change after which the next command would move a joint suddenly.
@@ -40,8 +40,8 @@ def check_tuning(
     Each changed transmission with a commanded joint is checked at the present position, with the
     present commands and with those after each trajectory.
 
-    :param before: A plan in use.
-    :param after: The new plan; joints and actuators are the same.
+    :param before: The robot in use.
+    :param after: The new one; joints and actuators are the same.
     :param position: Positions of the actuators in SI, shape ``(n_actuators,)``; NaN: a ratio that
         depends on it is unknown, which rejects the change.
     :param live: Mask of the commanded joints, shape ``(n_joints,)``.
@@ -84,21 +84,21 @@ def check_tuning(
 
 
 def _map_commands(
-    plan: RobotPlan,
-    limited: RobotPlan,
+    facts: RobotFacts,
+    limited: RobotFacts,
     ledger: Ledger,
     commands: tuple[Array, Array],
     position: Array,
 ) -> Array:
-    """Return commands of joints mapped to the actuators, within the limits of another plan."""
-    (joints, actuators), measured = commands, plan.robot.actuator_to_joint('position', position)
+    """Return commands of joints mapped to the actuators, within the limits of another robot."""
+    (joints, actuators), measured = commands, facts.robot.actuator_to_joint('position', position)
     unknown = np.full_like(measured, np.nan), np.full_like(actuators, np.nan)
     known = KnownState(0.0, measured, *unknown)
     pattern = Pattern(limited, END, np.isfinite(joints).tobytes())
     motion = Motion('', pattern, joints.copy(), actuators)
     for rule in Followers.make(limited, motion.pattern):
         rule.apply(motion, known, ledger)
-    motion.sent = plan.stream.map_command(motion.values, measured, MapReport()).copy()
+    motion.sent = facts.stream.map_command(motion.values, measured, MapReport()).copy()
     for rule in ActuatorLimits.make(limited, motion.pattern):
         rule.apply(motion, known, ledger)
     return motion.sent
