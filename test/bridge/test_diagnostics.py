@@ -20,15 +20,15 @@ from transmission_bridge.bridge.diagnostics.inspection import (
     inspect_commands,
     inspect_input,
     inspect_output,
-    Look,
+    Moment,
     Peers,
 )
 from transmission_bridge.bridge.diagnostics.status import (
     ERROR,
+    EventHistory,
     Fact,
     make_status,
     OK,
-    Recent,
     WARN,
 )
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
@@ -64,7 +64,7 @@ def troubles_of(status):
 @given(st.lists(st.integers(0, 100), max_size=6), st.lists(st.booleans(), min_size=1))
 def test_what_has_changed_between_looks(totals, looks):
     """A count that is smaller was set to zero; a fact is confirmed when two looks find it."""
-    window, before = Recent(), 0
+    window, before = EventHistory(), 0
     for total in totals:
         assert window.count_growth('a', total) == (total - before if total >= before else total)
         assert window.count_growth('b', 2 * total) >= 0
@@ -76,7 +76,7 @@ def test_what_has_changed_between_looks(totals, looks):
 
 def test_what_lasts_without_interruption(time):
     """A fact that has to last some seconds starts anew after each look without it."""
-    recent, found = Recent(time), []
+    recent, found = EventHistory(time), []
     for is_so in (*[True] * 3, False, *[True] * 4):
         found.append(bool(recent.confirm('a', 'words' * is_so, 2.5)))
         time.now += 1.0
@@ -161,12 +161,12 @@ def test_the_same_trouble_of_a_hundred_parts_is_one_line(time):
 def look(statistics, window, now=10.0, incompatible=()):
     """Return the status of an input at a look 2 s after the last."""
     peers = Peers('/left/t', (), incompatible)
-    return inspect_input(statistics, peers, window, Look(now, 2.0))
+    return inspect_input(statistics, peers, window, Moment(now, 2.0))
 
 
 def test_an_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
-    statistics, window = TopicStatistics('actuator_states'), Recent(time)
+    statistics, window = TopicStatistics('actuator_states'), EventHistory(time)
     status = look(statistics, window)
     assert (status.name, status.level) == ('actuator_states', OK)
     assert status['age [s]'] == 'never heard'
@@ -191,25 +191,25 @@ def test_messages_of_others_are_no_trouble():
     """A message without an actuator is counted as rejected; it is a warning if all are such."""
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
-    assert troubles_of(look(statistics, Recent())) == {'rejected now': WARN}
+    assert troubles_of(look(statistics, EventHistory())) == {'rejected now': WARN}
     statistics.used = 9.0
-    status = look(statistics, Recent())
+    status = look(statistics, EventHistory())
     assert (status.level, status['accepted'], status['rejected foreign']) == (OK, '1', '2')
 
 
 def test_incompatible_peers_and_other_publishers_are_named(time):
     """Peers of an input and of an output at once, other publishers from the second look."""
     peer = "'/driver' (Best effort publisher and reliable subscription)"
-    recent = Recent(time)
+    recent = EventHistory(time)
     for _ in range(2):
         last = inspect_output('t', Peers('/left/t', ["'/a'"], [peer], ["'/b'"]), recent)
-    for status in (look(TopicStatistics('t'), Recent(), incompatible=[peer]), last):
+    for status in (look(TopicStatistics('t'), EventHistory(), incompatible=[peer]), last):
         assert (status['topic'], status['incompatible']) == ('/left/t', peer)
         assert troubles_of(status)['incompatible'] == WARN
     assert (last['subscribers'], last['other publishers'][:4]) == ("'/a'", "'/b'")
     assert troubles_of(last)['other publishers'] == WARN
     for rivals in (["'/b'"], []):
-        assert inspect_output('t', Peers('/t', rivals=rivals), Recent()).level == OK
+        assert inspect_output('t', Peers('/t', rivals=rivals), EventHistory()).level == OK
 
 
 class Driver:
@@ -221,7 +221,7 @@ class Driver:
 
     def __init__(self, timeout, publishers=("'/driver'",)):
         self.statistics, self.publishers = TopicStatistics('a'), publishers
-        self._recent, self._timeout, self.now = Recent(), timeout, 0.0
+        self._recent, self._timeout, self.now = EventHistory(), timeout, 0.0
 
     def look(self, *, used=False, refused=False):
         """Let a second pass with or without messages at its end; return the trouble."""
@@ -233,7 +233,7 @@ class Driver:
         if refused:
             self.statistics.refusal = 'why'
         peers = Peers('/a', self.publishers)
-        look = Look(self.now, 1.0, self.now)
+        look = Moment(self.now, 1.0, self.now)
         status = inspect_input(self.statistics, peers, self._recent, look, self._timeout)
         assert len(troubles_of(status)) < 2
         return next(iter(troubles_of(status).items()), None), status
@@ -287,8 +287,8 @@ def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, l
     """Also one of a time to come."""
     statistics = TopicStatistics('a')
     statistics.heard, statistics.used, statistics.received = 10.0, used, 1
-    look = Look(10.0, 1.0, 9.0)
-    assert inspect_input(statistics, Peers('/a', ['x']), Recent(), look, 1.0).level == level
+    look = Moment(10.0, 1.0, 9.0)
+    assert inspect_input(statistics, Peers('/a', ['x']), EventHistory(), look, 1.0).level == level
 
 
 def commands(statistics, counts, window, unheard=''):
@@ -299,7 +299,7 @@ def commands(statistics, counts, window, unheard=''):
 def test_commands(time):
     """Clamps, partial refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
-    window = Recent(time)
+    window = EventHistory(time)
     statistics.received, statistics.rejected['limit'], counts.rejected['yaw'] = 5, 2, 1
     counts.clamped['lift'], counts.limited['roll'], counts.contested['pitch'] = 3, 2, 1
     counts.shares['lift'] = 0.4
@@ -322,7 +322,7 @@ def test_commands(time):
 
 def test_commands_that_nobody_hears(time):
     """A topic without subscribers is a warning while commands are accepted."""
-    statistics, window = TopicStatistics('joint_commands'), Recent(time)
+    statistics, window = TopicStatistics('joint_commands'), EventHistory(time)
     for received, unheard, level in (
         (0, '/actuator_commands', OK),
         (1, '', OK),
@@ -426,7 +426,7 @@ def test_map_troubles(robot, time):
     first.counts['wrist', 'domain'] = 2
     second.counts.update({('wrist', 'domain'): 1, ('wrist', 'branch'): 1})
     world = Watched(robot)
-    world.reports, world._watch._recent = [first, second], Recent(time)
+    world.reports, world._watch._events = [first, second], EventHistory(time)
     looks = []
     for _ in range(2):
         looks.append(world.second()['transmission wrist'])

@@ -14,10 +14,10 @@ from state_paths import record, StatePath
 from world import check_ratios, reason, way, World
 from zoo.elements import leg, maps, params, ratio, transmission, urdf
 
+from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.outlets import DriverNames
 from transmission_bridge.bridge.states.sensors import SensorPath
-from transmission_bridge.bridge.states.state_plan import NamePlan
+from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
@@ -62,7 +62,7 @@ def test_namespaces_of_the_drivers():
     bridge = bridge_with(ARMS)
     bridge.command_record(record('ab', [1.0, 2.0]))
     points = [(1.0, {'positions': np.arange(4.0)})]
-    bridge.bridge.send_joint_trajectory(way('gcad', points), bridge.now, None)
+    bridge.gate.send_joint_trajectory(way('gcad', points), bridge.now, None)
     assert DriverNames(ARMS, ACTUATORS).namespaces == ('left/', 'right/', '')
     assert bridge.gate.reached == ({'left/'}, {'left/', 'right/', ''})
     assert bridge_with({}).gate.reached == ({''}, {''})
@@ -70,7 +70,7 @@ def test_namespaces_of_the_drivers():
 
 def test_a_driver_has_its_own_actuators_only():
     """On its topic no other name is known; on others the URDF's names are."""
-    plan = NamePlan(ACTUATORS, ARMS)
+    plan = DriverIndex(ACTUATORS, ARMS)
     states = States(plan)
     left = 'left/actuator_states'
     tell(plan, states, left, record(('M2', 'c', 'g'), [1.0, 8.0, 9.0]))
@@ -134,17 +134,17 @@ def test_unknown_actuators_of_a_driver():
     """An actuator that is not there is refused behind a topic, too, and commands nothing."""
     entries = {'left/states:M1': 'nobody'}
     with pytest.raises(UnknownNameError, match='nobody'):
-        NamePlan(ACTUATORS, entries)
+        DriverIndex(ACTUATORS, entries)
     assert DriverNames(entries, ACTUATORS).namespaces == ('',)
 
 
 def test_a_name_that_another_actuator_keeps():
     """It is refused, two would be commanded by it; exchanged names and several are accepted."""
     with pytest.raises(ParameterError, match='two actuators') as caught:
-        NamePlan(ACTUATORS, {'a': 'b'})
+        DriverIndex(ACTUATORS, {'a': 'b'})
     assert caught.value.parameter == 'actuator_names'
     for names in ({'a': 'b', 'b': 'a'}, {'a': 'a'}, {'l': 'a', 'm': 'a'}):
-        NamePlan(ACTUATORS, names)
+        DriverIndex(ACTUATORS, names)
 
 
 # -- units ---------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
     world.command(velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})
     world.now += 0.375
     world.command(velocity={'roll': 0.2, 'stern': 2.0})
-    world.bridge.states.reset(world.bridge.plan.states)
+    world.states.reset()
     ends = {'velocity': dict.fromkeys(world.robot.actuator_names, 0.0)}
     assert world.wait(0.25) == ends
     # Those of the partners, which were commanded later.
@@ -219,7 +219,7 @@ def test_stopping_ends_a_trajectory_of_rates(start):
     world = World(pair())
     world.trajectory('j0', (9.0, {'velocities': 1.0}), start=start)
     world.trajectory('j1', (9.0, {'positions': 1.0}), start=start)
-    assert world.bridge.list_left_trajectories(world.now) == ('m1',)
+    assert world.gate.list_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
 
 
@@ -413,7 +413,7 @@ def test_an_unknown_joint_is_left_out(plugin, is_alone):
 def test_a_robot_without_joints_ignores_and_stops():
     """A robot without joints is sent nothing, by a command without names, by time or at a stop."""
     sent = []
-    world = Bridge(maps({}, ''), BridgeOptions(), sent.extend)
+    world = Bridge(maps({}, ''), BridgeOptions(), sent.extend).gate
     nothing = record((), ())
     layout = Layout(nothing.names, (0, 0, 0))
     world.send_joint_command(layout, nothing, (1, 0), 1.0)

@@ -14,7 +14,7 @@ from zoo.elements import load, params, transmission, urdf
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge import topic_based
 from transmission_bridge.bridge.implausible_numbers import warn_of_implausible_numbers
-from transmission_bridge.bridge.robot_plan import list_command_timeouts
+from transmission_bridge.bridge.robot_facts import list_command_timeouts
 from transmission_bridge.resources import resource
 
 

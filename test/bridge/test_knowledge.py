@@ -15,7 +15,7 @@ from zoo.elements import numbered, pair, ratio, simple, WRIST
 
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.states.pace import Pace
-from transmission_bridge.bridge.states.state_plan import NamePlan
+from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import Layout
@@ -51,7 +51,7 @@ class Heard:
     """The states of two actuators, and when spells of the second one change."""
 
     def __init__(self, timeout=1.0):
-        self.plan = NamePlan(('a', 'b'))
+        self.plan = DriverIndex(('a', 'b'))
         self.states, self.now = States(self.plan, BridgeOptions(state_timeout=timeout)), 10.0
 
     def hear(self, names, driver='driver', **rows):
@@ -63,7 +63,7 @@ class Heard:
     def spell(self, row=0, actuator=1):
         """Return the number of the present spell, NaN: unknown."""
         if self.now > self.states.spells.until:
-            self.states._end_spells(self.plan, self.now)
+            self.states._end_spells(self.now)
         return self.states.spells.numbers[row, actuator]
 
 
@@ -145,7 +145,7 @@ def test_the_first_reading_begins_a_spell():
     assert heard.spell() == first
     heard.now += 1.5
     assert math.isnan(heard.spell())
-    heard.states.reset(heard.plan)
+    heard.states.reset()
     assert heard.spell() > first
 
 
@@ -201,13 +201,13 @@ def test_a_lost_turn_ends_positions_only():
     settle = world.states.use_absolute_positions
     for _ in range(2):
         world.state(position=(0.25, 0.0))
-        settle(world.bridge.plan.states, np.array([0.25 + TURN, 0.0]), world.now)
+        settle(np.array([0.25 + TURN, 0.0]), world.now)
     world.command(position={'j0': 3.0, 'j1': 3.0})
     before = world.states.spells.numbers
     world.now += 3.0
     world.state(position=(0.25, 0.0))
     assert np.isnan(world.gate.ledger.actuators[0]).tolist() == [False, False]
-    settle(world.bridge.plan.states, np.array([0.25, 0.0]), world.now)
+    settle(np.array([0.25, 0.0]), world.now)
     found = world.command(position={'j0': 0.2})['position']
     assert found == pytest.approx({'m0': 0.325, 'm1': 0.075})
     after = world.states.spells.numbers
@@ -338,10 +338,10 @@ def test_a_gap_hides_no_trajectory():
     world = Wrist()
     world.trajectory(('j0', 'j1'), (9.0, {'positions': (0.5, 0.5)}))
     world.lose('left out')
-    assert world.bridge.list_left_trajectories(world.now) == ('m0', 'm1')
+    assert world.gate.list_left_trajectories(world.now) == ('m0', 'm1')
     assert world.gate.ledger.mask_position_joints().all()
     assert world.wait(8.0) == {}
-    assert world.bridge.list_left_trajectories(world.now) == ()
+    assert world.gate.list_left_trajectories(world.now) == ()
     world = Wrist()
     world.trajectory(('j0', 'j1'), (2.0, {'velocities': (0.5, 0.5)}))
     world.lose('left out')
@@ -428,7 +428,7 @@ def test_a_motor_turned_by_hand_while_the_bridge_is_inactive():
     robot = numbered(simple(0, joint=ratio(5.0)), limit, 1)
     world = World(robot, wrap_period=(f'm0={TURN}',), state_timeout=0.0)
     world.state(position=(0.215,))
-    world.states.use_absolute_positions(world.bridge.plan.states, np.array([0.215]), world.now)
+    world.states.use_absolute_positions(np.array([0.215]), world.now)
     world.now += 1e5
     world.state(position=(0.215,))
     assert world.joints()['position'] == pytest.approx({'j0': 0.043})

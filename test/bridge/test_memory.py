@@ -55,14 +55,14 @@ def test_bounded(robot, flood, path):
     """4 MiB hold what is kept, and known names are still taken, also beside others."""
     reader, messages = JointStateReader(), [message(*each) for each in FLOODS[flood]]
     world = World(robot)
-    states, plan = world.bridge.states, world.bridge.plan.states
+    states, plan = world.bridge.states, world.bridge.plan.state_map
 
     def take(data):
         view = reader.read_message(data)
         if path == 'states':
             states.merge_message(plan, 'driver', view.layout, view, (1, 0), world.now)
         else:
-            world.bridge.send_joint_command(view.layout, view, (1, 0), world.now)
+            world.gate.send_joint_command(view.layout, view, (1, 0), world.now)
 
     # Memory allocated once belongs to the robot.
     for name in ('winch', 'lift', 'nobody'):

@@ -13,7 +13,7 @@ import pytest
 from world import reason, World
 from zoo.elements import load, numbered, pair, params, ratio, simple, transmission, urdf
 
-from transmission_bridge.bridge.robot_plan import compute_motor_bounds
+from transmission_bridge.bridge.robot_facts import compute_motor_bounds
 from transmission_bridge.errors import MessageError, ParameterError
 
 

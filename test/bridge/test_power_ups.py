@@ -173,7 +173,7 @@ def power_up(robot, path, feed, rng, counts):
     there = np.where(np.isfinite(there), there, actuators)
     readings = noisy - periods * np.floor(there / periods)
     path.reset()
-    path.states.turns.forget_turns(path.plan.turns)
+    path.states.turns.forget_turns()
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
         feed(path, record((name,), [reading]), now=1.0)
     case = 'one' if len(robot.find_fitting(noisy)) == 1 else 'several'
@@ -190,7 +190,7 @@ def power_up(robot, path, feed, rng, counts):
 
     if resolve(case):
         return
-    (turn,) = path.states.turns.list_open_turns(path.plan.turns)
+    (turn,) = path.states.turns.list_open_turns()
     is_named = any(robot.agrees(np.array(each), truth) for each in turn.candidates)
     counts['accused'] += turn.reason == 'wrong'
     counts['not named'] += turn.reason == 'several' and not is_named
@@ -198,7 +198,7 @@ def power_up(robot, path, feed, rng, counts):
     counts[f'open, {turn.reason}'] += 1
     assert (turn.reason == 'none') == ('no turn keeps' in str(turn))
     absolute = actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods))
-    path.states.use_absolute_positions(path.plan, absolute, 1.0)
+    path.states.use_absolute_positions(absolute, 1.0)
     resolve('absolute')
 
 

@@ -59,7 +59,9 @@ class Found:
             return float(value) * unit + (shift.get(name, 0.0) if row == 0 else 0.0)
 
         forms = Counter()
-        for topic, space, content in outgoing:
+        for full_topic, content in outgoing:
+            topic = full_topic.rpartition('/')[2]
+            space = full_topic.removesuffix(topic)
             if topic == 'actuator_commands':
                 forms[space] += 1
                 content = JointStateReader().read_message(content).copy_record()
@@ -147,6 +149,7 @@ class _Machine:
         # Motors that the messages of their drivers leave out, and those without a position.
         self.left_out, self.blind = set(), set()
         self.bridge = Bridge(self.robot, self.options, self.send)
+        self.gate = self.bridge.gate
         self.now = 1000.0
         timeout = self.model.timeout
         self.tick_period = timeout / 4 if timeout < math.inf else 0.125
@@ -159,7 +162,7 @@ class _Machine:
             for name, joint in self.facts.joints.items()
         }
         self.known |= dict.fromkeys(self.wrapped, False)
-        ends = self.bridge.gate.ledger.endless_joints
+        ends = self.gate.ledger.endless_joints
         assert set(ends) == (set() if timeout < math.inf else set(self.robot.joint_names))
 
     def send(self, outgoing):
@@ -177,7 +180,7 @@ class _Machine:
         """
         if name not in self.wrapped:
             return 0.0
-        plan, states = self.bridge.plan.states, self.bridge.states
+        plan, states = self.bridge.plan.state_map, self.bridge.states
         spells = states.compute_known_state(plan, self.now).spells[0]
         found = float(spells[self.robot.actuator_names.index(name)])
         is_known = self.mechanics.spell(name, self.now) is not None
@@ -241,12 +244,12 @@ class _Machine:
         """Look for commands that are over, as the timer does."""
         self.note_age()
         try:
-            self.act(lambda: self.bridge.end_expired_commands(STAMP, self.now))
+            self.act(lambda: self.gate.end_expired_commands(STAMP, self.now))
         except ConnectionError:
             self.found()
             return
         self.model.judge_ends(self.found(), self.turn)
-        ledger = self.bridge.gate.ledger
+        ledger = self.gate.ledger
         assert set(ledger.kept_efforts) == self.model.kept, 'kept efforts'
 
     def note_age(self):
@@ -310,7 +313,7 @@ class _Machine:
         )
         layout = LAYOUTS.find_layout(message.names, message.lengths)
         given = layout, message, STAMP, self.now
-        refused = self.act(lambda: self.bridge.send_joint_command(*given))
+        refused = self.act(lambda: self.gate.send_joint_command(*given))
         found, ends = self.found(0, 1), self.found()
         if stranger and not self.model.divides:
             is_right = refused == 'unknown_joint' and not found.numbers and not ends.numbers
@@ -365,7 +368,7 @@ class _Machine:
         values = np.array([command[name][row] for name in names])
         topic = f'{MODES[row]}_commands'
         refused = self.act(
-            lambda: self.bridge.send_interface_command(topic, MODES[row], values, STAMP, self.now)
+            lambda: self.gate.send_interface_command(topic, MODES[row], values, STAMP, self.now)
         )
         found, ends = self.found(0, 1), self.found()
         self.model.judge_command(command, self.turn, refused, found, ends)
@@ -408,7 +411,7 @@ class _Machine:
             for time, given in points
         ]
         message = way(names, fields, BEGIN, 'base')
-        refused = self.act(lambda: self.bridge.send_joint_trajectory(message, self.now, start))
+        refused = self.act(lambda: self.gate.send_joint_trajectory(message, self.now, start))
         begins = self.now if start is None else start
         self.model.judge_trajectory(points, begins, self.turn, refused, self.found())
 
@@ -448,7 +451,7 @@ class _Machine:
         layout = LAYOUTS.find_layout(message.names, message.lengths)
         self.mechanics.hear(space, readings, self.now)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, f'{space}actuator_states', layout, message, STAMP, self.now
+            self.bridge.plan.state_map, f'{space}actuator_states', layout, message, STAMP, self.now
         )
 
     def move(self, dice, group):
@@ -538,7 +541,7 @@ class _Machine:
                 total = self.mechanics.readings[name][0]
                 positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
-        self.bridge.states.use_absolute_positions(self.bridge.plan.states, positions, self.now)
+        self.bridge.states.use_absolute_positions(positions, self.now)
 
     def one_drops_out(self, dice):
         """Let a driver leave out one motor, or its position, while its joints are commanded."""
@@ -740,10 +743,10 @@ class _Machine:
         return about + step if leaf == 'upper' else about - step * dice.choice([1, 1, 1, -1])
 
     def stop(self, dice):
-        assert set(self.bridge.list_left_trajectories(self.now)) == self.left()
+        assert set(self.gate.list_left_trajectories(self.now)) == self.left()
         self.model.look(self.now)
         self.outbox = []
-        self.bridge.send_stop(STAMP, self.now)
+        self.gate.send_stop(STAMP, self.now)
         self.model.judge_stop(self.found(), self.turn)
         self.bridge.reset()
         self.mechanics.forget()

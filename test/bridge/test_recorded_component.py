@@ -102,22 +102,22 @@ class _Replay:
         self.rejected = self.bridge.gate.ledger.counts['joint_commands'].rejected
 
     def _receive(self, outgoing):
-        for each in outgoing:
-            self.sent |= values_of(read(each.content))
+        for _, content in outgoing:
+            self.sent |= values_of(read(content))
 
     def _tick(self, time):
         self.sent = {}
-        self.bridge.end_expired_commands((1, 0), time)
+        self.bridge.gate.end_expired_commands((1, 0), time)
         if self.sent:
             self.ends.append((time, self.sent))
-        data = self.bridge.states.encode_state(self.bridge.plan.states, time)
+        data = self.bridge.states.encode_state(self.bridge.plan.state_map, time)
         published = None if data is None else JointStateReader().read_message(data)
         self.published.append((time, published))
 
     def _state(self, time, data):
         view = self.reader.read_message(data)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, 'actuator_states', view.layout, view, view.stamp, time
+            self.bridge.plan.state_map, 'actuator_states', view.layout, view, view.stamp, time
         )
         self.states.append((time, values_of(view)))
 
@@ -131,7 +131,7 @@ class _Replay:
         }
         self.sent, reason, text = {}, '', ''
         try:
-            self.bridge.send_joint_command(view.layout, view, view.stamp, time)
+            self.bridge.gate.send_joint_command(view.layout, view, view.stamp, time)
         except MessageError as error:
             reason, text = error.reason, str(error)
         self.replies.append(Reply(time, wanted, self.sent, reason, text))

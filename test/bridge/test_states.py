@@ -18,7 +18,7 @@ from zoo.elements import ANKLE, maps, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.bridge.states.state_plan import NamePlan
+from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
@@ -118,7 +118,7 @@ def test_numbers_grow_old_one_by_one(robot, feed):
 )
 def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
     """Numbers, ages, timeouts, silence, rivals and counts are as if it were the first."""
-    options, plan = BridgeOptions(state_timeout=timeout), NamePlan(('a', 'b', 'c'))
+    options, plan = BridgeOptions(state_timeout=timeout), DriverIndex(('a', 'b', 'c'))
     usual, looked = States(plan, options), States(plan, options)
     table, now = LayoutTable(), 10.0
     for source, names, n_rows, gap, value in messages:
@@ -146,7 +146,7 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
 @pytest.mark.parametrize('messages', [1, 1000])
 def test_silence_does_not_prolong_the_timeout(messages):
     """The only message after ten minutes grows old in seconds, and so does a slow driver."""
-    plan = NamePlan(('a',))
+    plan = DriverIndex(('a',))
     states, message = States(plan, BridgeOptions()), record(('a',), [1.0])
     layout = Layout(message.names, message.lengths)
 

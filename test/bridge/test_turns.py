@@ -17,7 +17,7 @@ from zoo.elements import leg, load, maps, numbered, params, ratio, simple, trans
 
 from transmission_bridge.bridge.diagnostics.status import ERROR, OK, WARN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
-from transmission_bridge.bridge.states.turns import list_wrap_periods, unwrap_positions
+from transmission_bridge.bridge.states import list_wrap_periods, unwrap_positions
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import Layout
 
@@ -48,15 +48,15 @@ class Encoders(World):
     @property
     def plan(self):
         """The plan of the states."""
-        return self.bridge.plan.states
+        return self.bridge.plan.state_map
 
     def settle(self, *positions):
         """Settle the turns at these positions of the actuators."""
-        self.states.settle_turns(self.plan, np.array(positions))
+        self.states.settle_turns(np.array(positions))
 
     def open_turns(self):
         """Return the turns that are unknown."""
-        return self.states.turns.list_open_turns(self.plan.turns)
+        return self.states.turns.list_open_turns()
 
     def joints(self, now=0.0):
         """Return the joints' positions."""
@@ -71,7 +71,7 @@ class Encoders(World):
 
     def absolute(self, *positions, now=0.0):
         """Take absolute positions, and return the joints' positions."""
-        self.states.use_absolute_positions(self.plan, np.array(positions), now)
+        self.states.use_absolute_positions(np.array(positions), now)
         return self.joints(now)
 
     def status(self):
@@ -219,11 +219,11 @@ def test_turns_that_limits_do_not_determine_wait_for_an_absolute_position(joints
     limit = 'revolute lower="-0.5" upper="0.5" velocity="1" effort="1"'
     own = maps(dict.fromkeys(joints, limit), text)
     bridge = Encoders(own, period)
-    turns = bridge.plan.turns
+    turns = bridge.plan.encoders
     inside, beyond = (np.full(len(joints), each) for each in (0.2, 0.5))
     beyond += 0.4 * turns.travels
     for place, is_found in ((inside, True), (beyond, False)):
-        bridge.states.turns.forget_turns(turns)
+        bridge.states.turns.forget_turns()
         truth = own.joint_to_actuator('position', place)
         readings = dict(zip(own.actuator_names, (truth % turns.periods).tolist(), strict=True))
         assert unknown(bridge.hear(**readings))
@@ -333,7 +333,7 @@ def test_a_turn_after_a_gap(given, timeout, settled, reading, gap, expected, act
     bridge.settle(settled)
     assert bridge.hear(0.1, m0=settled % TURN) == pytest.approx([settled])
     if not active:
-        bridge.states.reset(bridge.plan)
+        bridge.states.reset()
     found = bridge.hear(gap, m0=reading)
     if expected is None:
         assert unknown(found)
@@ -429,15 +429,15 @@ def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = Encoders(robot(**WIDE))
     bridge.hear(m0=1.0)
-    assert np.isnan(bridge.states.compute_nearest_turns(bridge.plan, {}, 0.0)).all()
-    found = bridge.states.compute_nearest_turns(bridge.plan, {'j0': 7.0}, 0.0)
+    assert np.isnan(bridge.states.compute_nearest_turns({}, 0.0)).all()
+    found = bridge.states.compute_nearest_turns({'j0': 7.0}, 0.0)
     assert found == pytest.approx([1.0 + TURN])
     assert unknown(bridge.joints())
     bridge.settle(*found)
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     bridge = Encoders(wrist(**WIDE))
     bridge.hear(m0=0.0, m1=0.0)
-    why = reason(bridge.states.compute_nearest_turns, bridge.plan, {'j0': 7.0}, 0.0)
+    why = reason(bridge.states.compute_nearest_turns, {'j0': 7.0}, 0.0)
     assert why == 'unknown_turn'
 
 
@@ -447,7 +447,7 @@ def test_a_silent_driver_settles_nothing():
     bridge.hear(m0=1.0)
 
     def nearest(now, max_age):
-        return bridge.states.compute_nearest_turns(bridge.plan, {'j0': 1.0}, now, max_age=max_age)
+        return bridge.states.compute_nearest_turns({'j0': 1.0}, now, max_age=max_age)
 
     assert np.isnan(nearest(4.0, 5.0)).all()
     found = nearest(0.9, 5.0)
@@ -536,7 +536,7 @@ def test_what_does_not_fit_is_believed_again_when_somebody_says_so(how):
     if how == 'zero':
         bridge.settle(0.1)
     elif how == 'activation':
-        bridge.states.reset(bridge.plan)
+        bridge.states.reset()
     else:
         bridge.bridge.replace_robot(robot(-1.0, 1.5, velocity=2.0))
     assert bridge.hear(0.04, m0=0.1) == pytest.approx([0.1])

@@ -31,11 +31,11 @@ def subscribed(world):
     """Return the callbacks of the topics by name, their names, and what is missing."""
     from transmission_bridge.ros.optional_topics import subscribe_joint_commands
 
-    def take(topic, layout, data, now):
-        world.bridge.send_joint_command(layout, data, data.stamp, now, topic)
-
     topics = {}
-    inputs = SimpleNamespace(subscribe_commands=topics.__setitem__)
+    inputs = SimpleNamespace(
+        subscribe_commands=topics.__setitem__, replace_stamp=lambda topic, stamp, now: stamp
+    )
+    take = world.gate.send_joint_command
     return topics, *subscribe_joint_commands(inputs, world.robot, take)
 
 

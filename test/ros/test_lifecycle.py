@@ -107,7 +107,7 @@ def put_bug(*args, **kwargs):
         ('configure', 'transmission_bridge.ros.session.BridgeSession.__init__'),
         ('configure', 'transmission_bridge.ros.channels.InputTopics.subscribe_joint_states'),
         ('activate', 'transmission_bridge.ros.session.BridgeSession.open_session'),
-        ('deactivate', 'transmission_bridge.bridge.bridge.Bridge.send_stop'),
+        ('deactivate', 'transmission_bridge.bridge.gate.Gate.send_stop'),
     ],
 )
 def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, log, step, broken):
@@ -133,7 +133,7 @@ def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, log, ste
     ('topic', 'answers', 'path', 'method'),
     [
         ('actuator_states', 'joint_states', 'states', 'merge_message'),
-        ('joint_commands', 'actuator_commands', 'bridge', 'send_joint_command'),
+        ('joint_commands', 'actuator_commands', 'gate', 'send_motion'),
     ],
 )
 def test_bug_in_a_message(

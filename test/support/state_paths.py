@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
-from transmission_bridge.bridge.states.state_plan import StatePlan
+from transmission_bridge.bridge.states.state_map import StateMap
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
@@ -39,17 +39,17 @@ class StatePath:
 
     def __init__(self, robot, options=RECORDED, *, stamp_hold=0.0, resolves_turns=True):
         self._options = options
-        self.plan = StatePlan(robot, options, resolves_turns=resolves_turns)
+        self.plan = StateMap(robot, options, resolves_turns=resolves_turns)
         self.states = States(self.plan, options, stamp_hold=stamp_hold)
 
     def replace_robot(self, robot):
         """Tune."""
-        before, self.plan = self.plan, StatePlan(robot, self._options)
-        self.states.replace_plan(before, self.plan)
+        before, self.plan = self.plan, StateMap(robot, self._options)
+        self.states.replace_index(before, self.plan)
 
     def reset(self):
         """Forget all messages."""
-        self.states.reset(self.plan)
+        self.states.reset()
 
     def merge_message(self, source, layout, data, stamp, now=0.0):
         """Use a message."""

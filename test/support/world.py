@@ -14,7 +14,7 @@ from state_paths import record
 from zoo.elements import load
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Look, Peers
+from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Moment, Peers
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.plan import Plan
@@ -54,7 +54,7 @@ class World:
     def _receive(self, outgoing):
         if self.fails and outgoing:
             raise ConnectionError
-        self.sent += [(each.namespace + each.topic, read(each.content)) for each in outgoing]
+        self.sent += [(topic, read(content)) for topic, content in outgoing]
 
     def _sent_by(self, act, *given):
         before = len(self.sent)
@@ -64,7 +64,7 @@ class World:
     def _tick(self, seconds):
         for _ in range(round(seconds / TICK)):
             self.now += TICK
-            self.bridge.end_expired_commands((2, 0), self.now)
+            self.gate.end_expired_commands((2, 0), self.now)
 
     def wait(self, seconds):
         """Let time pass, with ticks; return what is sent."""
@@ -76,19 +76,19 @@ class World:
         message = record(names, **rows)
         layout = Layout(message.names, message.lengths)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, driver, layout, message, (1, 0), self.now
+            self.bridge.plan.state_map, driver, layout, message, (1, 0), self.now
         )
 
     def joints(self):
         """Return the numbers of the joint states by mode and joint."""
-        data = self.states.encode_state(self.bridge.plan.states, self.now)
+        data = self.states.encode_state(self.bridge.plan.state_map, self.now)
         return {} if data is None else by_mode(JointStateReader().read_message(data))
 
     def command_record(self, message, topic='joint_commands'):
         """Command joints by a record; return what is sent."""
         layout = Layout(message.names, message.lengths)
         given = layout, message, message.stamp, self.now, topic
-        return self._sent_by(self.bridge.send_joint_command, *given)
+        return self._sent_by(self.gate.send_joint_command, *given)
 
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
@@ -98,7 +98,7 @@ class World:
         """Command ``command_joints`` by a plain array; return what is sent."""
         values = np.array(numbers, dtype=float)
         given = f'{mode}_commands', mode, values, (1, 0), self.now
-        return self._sent_by(self.bridge.send_interface_command, *given)
+        return self._sent_by(self.gate.send_interface_command, *given)
 
     def array(self, **modes):
         """Command joints; return the plain arrays that are sent."""
@@ -107,13 +107,13 @@ class World:
     def trajectory(self, joint, *points, start=None):
         """Send waypoints ``(time, {array: numbers})``; return those that are sent on."""
         before = len(self.sent)
-        self.bridge.send_joint_trajectory(way(np.atleast_1d(joint), points), self.now, start)
+        self.gate.send_joint_trajectory(way(np.atleast_1d(joint), points), self.now, start)
         ((_, sent),) = self.sent[before:]
         return sent.points
 
     def stop(self):
         """Deactivate; return what is sent."""
-        return self._sent_by(self.bridge.send_stop, (3, 0), self.now)
+        return self._sent_by(self.gate.send_stop, (3, 0), self.now)
 
     def tune(self, changes):
         """Change parameters."""
@@ -127,7 +127,7 @@ class World:
         topics = [
             s + each for s in spaces for each in ('actuator_commands', 'actuator_trajectory')
         ]
-        outputs, look = {topic: Peers(topic) for topic in topics}, Look(self.now, 1.0, open_for)
+        outputs, look = {topic: Peers(topic) for topic in topics}, Moment(self.now, 1.0, open_for)
         watch = watch or BridgeWatch(self.bridge, {}, [])
         found = watch.inspect_bridge(look, inputs or {}, outputs, reports, {})
         return {each.name: each for each in found}

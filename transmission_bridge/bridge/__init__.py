@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from transmission_bridge.bridge.bridge import Bridge as Bridge
+from transmission_bridge.bridge.driver_names import DriverNames as DriverNames
 from transmission_bridge.bridge.driver_units import DriverUnits as DriverUnits
+from transmission_bridge.bridge.gate import Gate as Gate
 from transmission_bridge.bridge.implausible_numbers import (
     warn_of_implausible_numbers as warn_of_implausible_numbers,
 )
@@ -15,17 +17,14 @@ from transmission_bridge.bridge.inputs import (
     TopicStatistics as TopicStatistics,
 )
 from transmission_bridge.bridge.offline import OfflineBridge as OfflineBridge
-from transmission_bridge.bridge.outlets import (
-    DriverNames as DriverNames,
-    Outgoing as Outgoing,
-)
+from transmission_bridge.bridge.outlets import Outgoing as Outgoing
 from transmission_bridge.bridge.plan import Plan as Plan
 from transmission_bridge.bridge.readers import (
     list_command_names as list_command_names,
     SINGLE_TOPICS as SINGLE_TOPICS,
 )
 from transmission_bridge.bridge.robot import load_transmissions as load_transmissions
-from transmission_bridge.bridge.robot_plan import compute_motor_bounds as compute_motor_bounds
+from transmission_bridge.bridge.robot_facts import compute_motor_bounds as compute_motor_bounds
 from transmission_bridge.bridge.stalls import StallWatch as StallWatch
 from transmission_bridge.bridge.topic_based import (
     warn_of_endless_commands as warn_of_endless_commands,

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing
@@ -17,6 +19,33 @@ from transmission_bridge.bridge.rules.rule import mask_beyond
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.types import Array
+
+
+class PlainArray(NamedTuple):
+    """
+    A plain array of one mode to one driver.
+
+    :param topic: Its topic with the namespace of the driver.
+    :param row: Row of a motion.
+    :param order: Indices of the actuators.
+    :param numbers: In SI.
+    """
+
+    topic: str
+    row: int
+    order: list[int]
+    numbers: Array
+
+    def make_message(self, units: DriverUnits, shift: Array | None) -> Outgoing:
+        """
+        Return the message, with numbers in the units of the driver.
+
+        :param shift: To subtract from positions for the turns of the drivers; ``None``: zero.
+        """
+        numbers = self.numbers
+        if self.row == POSITION and shift is not None:
+            numbers = numbers - shift[self.order]
+        return self.topic, units.of_drivers(numbers, self.row, self.order)
 
 
 class Arrays:
@@ -41,13 +70,9 @@ class Arrays:
 
     def make_arrays(
         self, plan: Plan, motion: Motion, ledger: Ledger, known: KnownState
-    ) -> list[tuple[int, str, Array]]:
-        """
-        Return the arrays for the modes and drivers of a command, or of an end.
-
-        :returns: Row, namespace of the driver, and numbers in SI.
-        """
-        made, is_end = [], motion.pattern.is_end
+    ) -> list[PlainArray]:
+        """Return the arrays for the modes and drivers of a command, or of an end."""
+        is_end, made = motion.pattern.is_end, list[PlainArray]()
         going_on = ledger.actuators.copy()
         if is_end:
             told = ledger.array_numbers
@@ -59,34 +84,18 @@ class Arrays:
         rates[plan.robot.actuators_of(outward) & ~np.isnan(rates)] = 0.0
         for namespace, order in plan.orders.items():
             for row in np.flatnonzero(~np.isnan(motion.sent[:, order]).all(axis=1)).tolist():
-                topic = f'{namespace}actuator_{FIELDS[row]}_commands'
                 values, bounds = going_on[row, order], plan.motor_bounds[:, row, order]
+                topic, lacking = f'{namespace}actuator_{FIELDS[row]}_commands', tuple[int, ...]()
                 if is_end:
                     sent = motion.sent[row, order]
                     values = np.where(np.isnan(sent), values, sent)
                 else:
-                    lacking = np.isnan(values) | mask_beyond(values, *bounds)
-                    if lacking.any():
-                        places = np.flatnonzero(lacking)
-                        self.unsent[topic] += 1
-                        names = plan.robot.actuator_names
-                        self.missing[topic] = tuple(names[order[place]] for place in places)
-                        continue
+                    is_lacking = np.isnan(values) | mask_beyond(values, *bounds)
+                    lacking = tuple(order[place] for place in np.flatnonzero(is_lacking))
                     self.missing.pop(topic, None)
-                made.append((row, namespace, np.clip(values, *bounds)))
+                if lacking:
+                    self.unsent[topic] += 1
+                    self.missing[topic] = tuple(plan.robot.actuator_names[k] for k in lacking)
+                else:
+                    made.append(PlainArray(topic, row, order, np.clip(values, *bounds)))
         return made
-
-
-def make_array_message(plan: Plan, array: tuple[int, str, Array], shift: Array | None) -> Outgoing:
-    """
-    Return a plain array in the units of its driver.
-
-    :param array: See :meth:`Arrays.make_arrays`.
-    :param shift: To subtract from positions for the turns of the drivers; ``None``: zero.
-    """
-    row, namespace, values = array
-    order = plan.orders[namespace]
-    if row == POSITION and shift is not None:
-        values = values - shift[order]
-    topic = f'actuator_{FIELDS[row]}_commands'
-    return Outgoing(topic, namespace, plan.units.of_drivers(values, row, order))

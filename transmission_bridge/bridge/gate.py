@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transmission_bridge.bridge.arrays import Arrays, make_array_message
-from transmission_bridge.bridge.inputs import MOST_UNKNOWN, Stamp
+from transmission_bridge.bridge.arrays import Arrays
+from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.interface_history import (
     InterfaceHistory,
     mask_several_interfaces,
@@ -25,25 +25,34 @@ from transmission_bridge.bridge.outlets import Outgoing, Outlets
 from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.readers import SINGLE_TOPICS
 from transmission_bridge.bridge.rules.rule import list_names, Verdict
-from transmission_bridge.bridge.states.states import KnownState
+from transmission_bridge.bridge.states.states import KnownState, States
 from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.messages import JointStateRecord, Layout, TrajectoryRecord
 from transmission_bridge.types import Array, Mask
 
 
 class Gate:
     """
-    Passes motions to the drivers, and remembers what it sent.
+    Passes commands and ends to the drivers, and remembers what it sent.
+
+    Times ``now`` [s] are of any clock, the same one for all methods. A command that is rejected
+    changes nothing, except that joints rejected alone and joints that cannot be mapped end their
+    active velocities and efforts.
 
     :param plan: The first plan; names and members stay the same in later ones.
+    :param states: What is known of the actuators.
     :param send: Receives the messages of one motion. If it raises an error, an end is not recorded
         and is repeated.
+    :ivar plan: The plan in use.
     :ivar ledger: The active commands.
     :ivar arrays: The plain arrays.
     :ivar reached: Namespaces with sent commands, and namespaces with sent trajectories.
     """
 
-    def __init__(self, plan: Plan, send: Callable[[Sequence[Outgoing]], object]) -> None:
-        self._send = send
+    def __init__(
+        self, plan: Plan, states: States, send: Callable[[Sequence[Outgoing]], object]
+    ) -> None:
+        self.plan, self._states, self._send = plan, states, send
         self.ledger = Ledger(plan)
         self.arrays = Arrays()
         self._history = InterfaceHistory(len(plan.robot.joint_names))
@@ -57,39 +66,105 @@ class Gate:
         self.ledger.reset()
         self.arrays.reset()
         self._history.reset()
+        self.plan.stream.forget_solutions()
 
-    def send_motion(self, plan: Plan, motion: Motion, known: KnownState, stamp: Stamp) -> None:
+    def replace_plan(self, plan: Plan) -> None:
+        """Use another plan for the next message; see :meth:`Ledger.replace_facts`."""
+        self.ledger.replace_facts(self.plan, plan)
+        self.plan = plan
+
+    # -- commands: CommandReader documents errors of messages, the rules other rejections --------
+
+    def send_joint_command(
+        self,
+        layout: Layout,
+        data: JointStateRecord,
+        stamp: Stamp,
+        now: float,
+        topic: str = 'joint_commands',
+    ) -> None:
+        """
+        Map a joint command and send the result.
+
+        :raises MessageError: If it is rejected.
+        """
+        known = self._update_time(now)
+        self.send_motion(self.plan.reader.read_command(layout, data, topic), known, stamp)
+
+    def send_interface_command(
+        self, topic: str, interface: str, values: Array, stamp: Stamp, now: float
+    ) -> None:
+        """
+        Map a plain array for ``command_joints`` and send the result.
+
+        :raises MessageError: If it is rejected.
+        """
+        known, names = self._update_time(now), self.plan.options.command_joints
+        motion = self.plan.reader.read_array(interface, names, values, topic)
+        self.send_motion(motion, known, stamp)
+
+    def send_joint_trajectory(
+        self, trajectory: TrajectoryRecord, now: float, start: float | None = None
+    ) -> None:
+        """
+        Map a joint trajectory and send the result; header and times are copied.
+
+        Waypoints that were due before now are left out.
+
+        :param start: Start time [s]; ``None``: now.
+        :raises MessageError: If it is rejected.
+        """
+        known, start = self._update_time(now), now if start is None else start
+        motion = self.plan.reader.read_trajectory(trajectory, start, now, 'joint_trajectory')
+        self.send_motion(motion, known, trajectory.stamp)
+
+    def list_left_trajectories(self, now: float) -> tuple[str, ...]:
+        """Return the actuators with a trajectory of positions, started or not."""
+        self._update_time(now)
+        left = self.ledger.trajectories.mask_left_actuators()
+        return list_names(self.plan.robot.actuator_names, left)
+
+    def _update_time(self, now: float) -> KnownState:
+        """Let the ledger note the time and what is known now; return the latter."""
+        known = self._states.compute_known_state(self.plan.state_map, now)
+        self.ledger.update_clock(known)
+        return known
+
+    # -- rules -----------------------------------------------------------------------------------
+
+    def send_motion(self, motion: Motion, known: KnownState, stamp: Stamp) -> None:
         """
         Send a command or a trajectory.
 
         :raises MessageError: If it is rejected. State is unchanged, except that joints rejected
             alone, and joints that cannot be mapped, end active velocities and efforts.
         """
+        plan, ledger = self.plan, self.ledger
         try:
             if plan.chooses and motion.trajectory is None:
-                self._choose_interfaces(plan, motion, known)
+                self._choose_interfaces(motion, known)
             for rule in plan.find_rules(motion.pattern):
-                verdict = rule.apply(motion, known, self.ledger)
+                verdict = rule.apply(motion, known, ledger)
                 if verdict is not None:
-                    self._use_verdict(plan, motion, verdict)
+                    self._use_verdict(motion, verdict)
             if motion.changes:
-                self._count_changes(motion.route, motion.changes)
-                self.ledger.counts[motion.route].shares.update(motion.shares)
+                ledger.count_changes(motion.route, motion.changes, motion.shares)
             outlets = plan.find_outlets(motion.pattern)
             if outlets:
                 if motion.trajectory is None:
-                    self.ledger.record_command(motion, known.now)
+                    ledger.record_command(motion, known.now)
                 else:
-                    self.ledger.record_trajectory(motion, known.now)
-                self._deliver(plan, motion, known, stamp, outlets)
+                    ledger.record_trajectory(motion, known.now)
+                self._deliver(motion, known, stamp, outlets)
         finally:
-            if motion.over is not None:
-                self.ledger.expire_rates(motion.over)
-                self.end_expired_commands(plan, known, stamp)
+            if motion.expiring is not None:
+                ledger.expire_rates(motion.expiring)
+                self._send_expired_ends(known, stamp)
 
-    def _choose_interfaces(self, plan: Plan, motion: Motion, known: KnownState) -> None:
+    def _choose_interfaces(self, motion: Motion, known: KnownState) -> None:
         """Remove interfaces from a command, before the rules that follow from its pattern."""
-        policy, command = plan.options.several_interfaces, motion.values
+        plan, command = self.plan, motion.values
+        policy = plan.options.several_interfaces
         if policy == 'latest':
             is_single = motion.route in SINGLE_TOPICS
             several = self._history.choose_interfaces(command, known.now, is_single=is_single)
@@ -100,10 +175,10 @@ class Gate:
             why = 'and it is not known which one changed last ' if policy == 'latest' else ''
             sentence = f'{names} commanded by several interfaces {why}'
             sentence += f'(several_interfaces is {policy})'
-            self._use_verdict(plan, motion, Verdict('several_interfaces', sentence, several))
+            self._use_verdict(motion, Verdict('several_interfaces', sentence, several))
         motion.pattern = plan.find_pattern(COMMAND, np.isfinite(command).tobytes())
 
-    def _use_verdict(self, plan: Plan, motion: Motion, verdict: Verdict) -> None:
+    def _use_verdict(self, motion: Motion, verdict: Verdict) -> None:
         """
         Keep changes; reject the message, or joints alone. Only this method decides which.
 
@@ -114,39 +189,34 @@ class Gate:
             motion.changes |= changes
             motion.shares |= verdict.shares
             return
-        self._count_changes(motion.route, changes)
+        self.ledger.count_changes(motion.route, changes)
         error = MessageError(verdict.reason, verdict.sentence)
         if motion.trajectory is not None:
             raise error
-        robot, named, ends = plan.robot, motion.pattern.named, verdict.ends
+        robot, named, expiring = self.plan.robot, motion.pattern.named, verdict.expiring
         mine = named
-        if plan.divides and verdict.joints is not None:
-            mine = ends = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
+        if self.plan.divides and verdict.joints is not None:
+            mine = expiring = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
         self.ledger.record_rejection(mine)
-        if ends is not None:
-            motion.over = ends if motion.over is None else motion.over | ends
+        if expiring is not None:
+            others = motion.expiring
+            motion.expiring = expiring if others is None else others | expiring
         if not (named & ~mine).any():
             raise error
         names = list_names(robot.joint_names, named & mine)
         rejected = {('rejected', f'{name} ({verdict.reason})') for name in names}
-        self._count_changes(motion.route, rejected)
+        self.ledger.count_changes(motion.route, rejected)
         names = list_names(robot.joint_names, mine)
-        motion.changes = {each for each in motion.changes if each[1] not in names}
+        motion.changes = {change for change in motion.changes if change[1] not in names}
         motion.values[:, mine] = np.nan
         if motion.sent.size:
             motion.sent[:, robot.actuators_of(mine)] = np.nan
-        motion.pattern = plan.find_pattern(COMMAND, (motion.pattern.mask & ~mine).tobytes())
-
-    def _count_changes(self, route: str, changes: set[tuple[str, str]]) -> None:
-        for kind, key in changes:
-            counts = getattr(self.ledger.counts[route], kind)
-            # Senders choose the names of unknown joints.
-            if key in counts or len(counts) < MOST_UNKNOWN or '(unknown_joint)' not in key:
-                counts[key] += 1
+        mask = motion.pattern.mask & ~mine
+        motion.pattern = self.plan.find_pattern(COMMAND, mask.tobytes())
 
     # -- ends ------------------------------------------------------------------------------------
 
-    def end_expired_commands(self, plan: Plan, known: KnownState, stamp: Stamp) -> tuple[str, ...]:
+    def end_expired_commands(self, stamp: Stamp, now: float) -> tuple[str, ...]:
         """
         End expired commands; repeat ends that were not sent.
 
@@ -156,21 +226,24 @@ class Gate:
 
         :returns: The actuators that were sent an end.
         """
-        ledger, names = self.ledger, tuple[str, ...]()
+        return self._send_expired_ends(self._update_time(now), stamp)
+
+    def _send_expired_ends(self, known: KnownState, stamp: Stamp) -> tuple[str, ...]:
+        plan, ledger, names = self.plan, self.ledger, tuple[str, ...]()
         due = ledger.mask_expired_joints(known.now)
         if due.any():
             for joints in plan.together:
                 due[joints] |= due[joints].any()
-            given = plan.ending_rows & due & ledger.mask_active_joints()
-            motion = self._make_end(plan, np.where(given, 0.0, np.nan), due)
+            is_ending = plan.ending_rows & due & ledger.mask_active_joints()
+            motion = self._make_end(np.where(is_ending, 0.0, np.nan), due)
             for rule in plan.find_rules(motion.pattern):
                 rule.apply(motion, known, ledger)
-            names = self._send_end(plan, motion, known, stamp)
+            names = self._send_end(motion, known, stamp)
             ledger.close_entries(motion)
-        self._end_replaced_velocities(plan, known, stamp)
+        self._end_replaced_velocities(known, stamp)
         return names
 
-    def send_stop(self, plan: Plan, known: KnownState, stamp: Stamp) -> tuple[str, ...]:
+    def send_stop(self, stamp: Stamp, now: float) -> tuple[str, ...]:
         """
         Send the messages of ``on_stop``, and forget every command.
 
@@ -179,50 +252,47 @@ class Gate:
 
         :returns: The actuators that were sent an end.
         """
-        names: tuple[str, ...] = ()
+        plan, known, names = self.plan, self._update_time(now), tuple[str, ...]()
         if plan.options.on_stop == 'zero_rates':
-            motion = self._make_end(plan, plan.nothing)
+            motion = self._make_end(plan.nothing)
             motion.sent[plan.ending_rows & self.ledger.mask_last_numbers()] = 0.0
-            names = self._send_end(plan, motion, known, stamp)
-            self._end_replaced_velocities(plan, known, stamp)
+            names = self._send_end(motion, known, stamp)
+            self._end_replaced_velocities(known, stamp)
         self.reset()
         return names
 
-    def _make_end(self, plan: Plan, values: Array, due: Mask | None = None) -> Motion:
-        pattern = plan.find_pattern(END, np.isfinite(values).tobytes())
-        return Motion('', pattern, values, np.full(self.ledger.actuators.shape, np.nan), due=due)
+    def _make_end(self, values: Array, due: Mask | None = None) -> Motion:
+        pattern = self.plan.find_pattern(END, np.isfinite(values).tobytes())
+        return Motion('', pattern, values, np.full_like(self.ledger.actuators, np.nan), due=due)
 
-    def _send_end(
-        self, plan: Plan, motion: Motion, known: KnownState, stamp: Stamp
-    ) -> tuple[str, ...]:
-        given = ~np.isnan(motion.sent)
-        if given.any():
-            self._deliver(plan, motion, known, stamp, plan.find_command_outlets(given.tobytes()))
-        return list_names(plan.robot.actuator_names, given)
+    def _send_end(self, motion: Motion, known: KnownState, stamp: Stamp) -> tuple[str, ...]:
+        is_sent = ~np.isnan(motion.sent)
+        if is_sent.any():
+            outlets = self.plan.find_command_outlets(is_sent.tobytes())
+            self._deliver(motion, known, stamp, outlets)
+        return list_names(self.plan.robot.actuator_names, is_sent)
 
-    def _end_replaced_velocities(self, plan: Plan, known: KnownState, stamp: Stamp) -> None:
+    def _end_replaced_velocities(self, known: KnownState, stamp: Stamp) -> None:
         """End velocities of the last array to a driver that other modes replaced without one."""
-        replaced = self.ledger.list_replaced_velocities() if plan.orders else []
+        replaced = self.ledger.list_replaced_velocities() if self.plan.orders else []
         if replaced:
-            motion = self._make_end(plan, plan.nothing)
+            motion = self._make_end(self.plan.nothing)
             motion.sent[VELOCITY, replaced] = 0.0
-            self._deliver(plan, motion, known, stamp, ())
+            self._deliver(motion, known, stamp, ())
 
     # -- what is sent ----------------------------------------------------------------------------
 
-    def _deliver(
-        self, plan: Plan, motion: Motion, known: KnownState, stamp: Stamp, outlets: Outlets
-    ) -> None:
+    def _deliver(self, motion: Motion, known: KnownState, stamp: Stamp, outlets: Outlets) -> None:
         """Send the messages of outlets, and plain arrays."""
+        plan, is_trajectory = self.plan, motion.trajectory is not None
         if outlets is not self._outlets:
             self._outlets = outlets
-            self.reached[motion.trajectory is not None].update(each.namespace for each in outlets)
-        outgoing = [outlet.make_message(motion, known.shift, stamp) for outlet in outlets]
-        if plan.orders and motion.trajectory is None:
+            self.reached[is_trajectory].update(outlet.namespace for outlet in outlets)
+        messages = [outlet.make_message(motion, known.shift, stamp) for outlet in outlets]
+        arrays = []
+        if plan.orders and not is_trajectory:
             arrays = self.arrays.make_arrays(plan, motion, self.ledger, known)
-            messages = (make_array_message(plan, array, known.shift) for array in arrays)
-            self._send([*outgoing, *messages])
-            for row, namespace, numbers in arrays:
-                self.ledger.record_array(row, plan.orders[namespace], numbers)
-        else:
-            self._send(outgoing)
+            messages += [array.make_message(plan.units, known.shift) for array in arrays]
+        self._send(messages)
+        for array in arrays:
+            self.ledger.record_array(array.row, array.order, array.numbers)

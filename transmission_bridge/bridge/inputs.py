@@ -26,7 +26,7 @@ from transmission_bridge.types import Array, Index
 #: Largest number of unknown names that are reported and counted separately.
 MOST_UNKNOWN = 64
 
-Plan = TypeVar('Plan')
+Value = TypeVar('Value')
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,34 +93,34 @@ def as_slice(places: list[int]) -> Index | slice:
     return np.array(places, dtype=np.intp)
 
 
-class PlanCache(Generic[Plan]):
+class LayoutCache(Generic[Value]):
     """
-    The plan of each layout, or the error that rejects its messages.
+    A value for each layout, or the error that rejects its messages.
 
-    :param make: Makes a plan; a :class:`MessageError` is also remembered.
+    :param make: Makes a value; a :class:`MessageError` is also remembered.
     """
 
-    def __init__(self, make: Callable[[Layout], Plan]) -> None:
+    def __init__(self, make: Callable[[Layout], Value]) -> None:
         self._make = make
-        self._plans: WeakKeyDictionary[Layout, Plan | MessageError] = WeakKeyDictionary()
+        self._values: WeakKeyDictionary[Layout, Value | MessageError] = WeakKeyDictionary()
 
-    def find_plan(self, layout: Layout) -> Plan:
+    def look_up(self, layout: Layout) -> Value:
         """
-        Return the plan of a layout.
+        Return the value of a layout.
 
         :raises MessageError: If messages of this layout are rejected.
         """
-        plan = self._plans.get(layout)
-        if plan is None:
+        value = self._values.get(layout)
+        if value is None:
             try:
-                plan = self._make(layout)
+                value = self._make(layout)
             except MessageError as error:
                 # A traceback would keep the message alive.
-                plan = error.with_traceback(None)
-            self._plans[layout] = plan
-        if isinstance(plan, MessageError):
-            raise MessageError(plan.reason, str(plan), about=plan.about)
-        return plan
+                value = error.with_traceback(None)
+            self._values[layout] = value
+        if isinstance(value, MessageError):
+            raise MessageError(value.reason, str(value), about=value.about)
+        return value
 
 
 # -- Valid stamps --------------------------------------------------------------------------------

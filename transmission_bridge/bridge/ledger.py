@@ -12,17 +12,17 @@ counted from, in any row and message. That its end is due outlives the number.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import CommandCounts
+from transmission_bridge.bridge.inputs import CommandCounts, MOST_UNKNOWN
 from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import COMMAND_TIMEOUT
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.states.states import KnownState
-from transmission_bridge.bridge.trajectories import Trajectories, TrajectoryEnd
+from transmission_bridge.bridge.trajectories import SentTrajectory, Trajectories
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import MapReport
 from transmission_bridge.types import Array, Index, Mask
@@ -40,20 +40,25 @@ class Ledger:
 
     A new command replaces all modes of its joints. An entry is closed by :meth:`close_entries`
     after its end was sent, or by :meth:`reset`. The numbers of a trajectory do not exist before it
-    has ended.
+    has ended. Public arrays are read-only views; only methods change them.
 
-    :param plan: Names, members and timeouts, which tuning does not change.
+    :param facts: Names, members and timeouts, which tuning does not change.
+    :ivar joints: Numbers of the joints that exist, rows position, velocity, effort, NaN: none,
+        shape ``(3, n_joints)``.
+    :ivar actuators: The same of the actuators, shape ``(3, n_actuators)``.
+    :ivar array_numbers: Numbers of each actuator in the last plain arrays to its driver, zero:
+        none or unknown, same shape.
     :ivar trajectories: Trajectories that were sent and have not ended.
-    :ivar has_astray: Whether the next step of a joint starts as measured after a rejection.
+    :ivar has_rejected: Whether the next step of a joint starts as measured after a rejection.
     :ivar counts: Counts of the commands of each route.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
 
-    def __init__(self, plan: RobotPlan) -> None:
-        self._names = plan.robot.joint_names
-        self._reached = plan.robot.reached_actuators
-        self._together = plan.together
-        timeouts = np.array(plan.timeouts)
+    def __init__(self, facts: RobotFacts) -> None:
+        self._names = facts.robot.joint_names
+        self._reached = facts.robot.reached_actuators
+        self._together = facts.together
+        timeouts = np.array(facts.timeouts)
         self._timeouts: Array = np.where(timeouts > 0.0, timeouts, np.inf)
         self.report = MapReport()
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
@@ -62,17 +67,19 @@ class Ledger:
     def reset(self) -> None:
         """Forget every command; the counts stay."""
         n_joints, n_actuators = self._reached.shape
-        # Numbers that were told, rows position, velocity, effort, NaN: none; and which are lost.
-        self._joints: Array = np.full((len(FIELDS), n_joints), np.nan)
-        self._actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
-        self._lost_joints: Mask = np.zeros(self._joints.shape, dtype=bool)
-        self._lost: Mask = np.zeros(self._actuators.shape, dtype=bool)
-        self._has_lost = False
+        # Numbers that were told, NaN: none, and those of them that exist; the former have to end.
+        self._of_joints: Array = np.full((2, len(FIELDS), n_joints), np.nan)
+        self._of_actuators: Array = np.full((2, len(FIELDS), n_actuators), np.nan)
+        self._told_joints: Array = self._of_joints[0]
+        self._told_actuators: Array = self._of_actuators[0]
+        self._joints, self._actuators = self._of_joints[1], self._of_actuators[1]
+        self._array: Array = np.zeros_like(self._actuators)
+        self.joints, self.actuators, self.array_numbers = map(
+            _view_read_only, (self._joints, self._actuators, self._array)
+        )
         self.trajectories = Trajectories(self._reached)
-        self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
-        self.has_astray = False
-        # Numbers of each actuator in the last plain arrays to its driver, zero: none.
-        self._array: Array = np.zeros((len(FIELDS), n_actuators))
+        self._was_rejected: Mask = np.zeros(n_joints, dtype=bool)
+        self.has_rejected = False
         # The present spells, and the mask of the numbers that are unknown now, if any.
         self._spells: Array = np.full((len(FIELDS), n_actuators), np.nan)
         self._unknown: Mask | None = None
@@ -85,45 +92,28 @@ class Ledger:
 
     # -- what is active --------------------------------------------------------------------------
 
-    @property
-    def joints(self) -> Array:
-        """Numbers of the joints that exist, rows position, velocity, effort, ``(3, n_joints)``."""
-        return (
-            np.where(self._lost_joints, np.nan, self._joints) if self._has_lost else self._joints
-        )
-
-    @property
-    def actuators(self) -> Array:
-        """The same of the actuators, shape ``(3, n_actuators)``."""
-        return np.where(self._lost, np.nan, self._actuators) if self._has_lost else self._actuators
-
-    @property
-    def array_numbers(self) -> Array:
-        """Numbers in the last plain arrays, zero: none or unknown, shape ``(3, n_actuators)``."""
-        return self._array
-
     def mask_active_joints(self) -> Mask:
         """Return the mask of the numbers of joints that may have to end, ``(3, n_joints)``."""
-        return ~np.isnan(self._joints)
+        return ~np.isnan(self._told_joints)
 
     def mask_active_actuators(self) -> Mask:
         """Return the same of actuators, without trajectories that have not started."""
-        return ~np.isnan(self._actuators)
+        return ~np.isnan(self._told_actuators)
 
     def mask_last_numbers(self) -> Mask:
         """Return the same of actuators, with all trajectories."""
         active = self.mask_active_actuators()
-        for end in self.trajectories.ends:
-            active |= ~np.isnan(end.actuator_command) & end.actuators
+        for trajectory in self.trajectories.sent:
+            active |= ~np.isnan(trajectory.actuator_command) & trajectory.actuators
         return active
 
     def list_final_numbers(self) -> Iterator[tuple[Array, Array]]:
         """Yield numbers of joints and actuators: those told, and those after each trajectory."""
-        yield self._joints.copy(), self._actuators.copy()
-        for end in self.trajectories.ends:
+        yield self._told_joints.copy(), self._told_actuators.copy()
+        for trajectory in self.trajectories.sent:
             yield (
-                np.where(end.joints, end.joint_command, self._joints),
-                np.where(end.actuators, end.actuator_command, self._actuators),
+                np.where(trajectory.joints, trajectory.joint_command, self._told_joints),
+                np.where(trajectory.actuators, trajectory.actuator_command, self._told_actuators),
             )
 
     def compute_step_origins(self, known: KnownState) -> Array:
@@ -133,8 +123,8 @@ class Ledger:
         It is the last commanded position that exists. Without one, after a rejection, and during a
         trajectory it is the measured position.
         """
-        held = self.joints[POSITION]
-        return np.where(np.isnan(held) | self._is_astray, known.position, held)
+        held = self._joints[POSITION]
+        return np.where(np.isnan(held) | self._was_rejected, known.position, held)
 
     def compute_command_ages(self, now: float) -> Array:
         """
@@ -148,17 +138,12 @@ class Ledger:
             ages[joints] = ages[joints].min()
         return ages
 
-    def record_rejection(self, joints: Mask | Index) -> None:
-        """Record that a command to joints was rejected: their next step starts as measured."""
-        self._is_astray[joints] = self.has_astray = True
-        for group in self._together:
-            self._is_astray[group] |= self._is_astray[group].any()
-
     def mask_position_joints(self) -> Mask:
         """Return the joints that hold a position command or have a trajectory."""
-        held: Mask = ~np.isnan(self.joints[POSITION])
-        for end in self.trajectories.ends:
-            held |= end.joints & ~(end.is_running & np.isnan(end.joint_command[POSITION]))
+        held: Mask = ~np.isnan(self._joints[POSITION])
+        for trajectory in self.trajectories.sent:
+            has_rates = trajectory.is_running & np.isnan(trajectory.joint_command[POSITION])
+            held |= trajectory.joints & ~has_rates
         return held
 
     def mask_commanded_joints(self, now: float) -> Mask:
@@ -170,9 +155,9 @@ class Ledger:
         """
         periods = np.where(np.isinf(self._timeouts), COMMAND_TIMEOUT, self._timeouts)
         commanded: Mask = (self._renewed != _NONE) & (now - self._renewed <= periods)
-        commanded |= (np.nan_to_num(self._joints[VELOCITY]) != 0.0) | self._keeps_effort
-        for end in self.trajectories.ends:
-            commanded |= end.joints
+        commanded |= (np.nan_to_num(self._told_joints[VELOCITY]) != 0.0) | self._keeps_effort
+        for trajectory in self.trajectories.sent:
+            commanded |= trajectory.joints
         return commanded
 
     @property
@@ -196,8 +181,8 @@ class Ledger:
         """
         if known.now < self._latest:
             # Drivers may still start trajectories of rates: they have to end.
-            for end in self.trajectories.take_waiting_rates():
-                self._start_trajectory(end)
+            for trajectory in self.trajectories.take_waiting_rates():
+                self._start_trajectory(trajectory)
             self._renewed[np.isfinite(self._renewed)] = _NOW
         self._latest = known.now
         if known.spells is not self._spells:
@@ -205,88 +190,102 @@ class Ledger:
             unknown = np.isnan(known.spells)
             self._spells, self._unknown = known.spells, unknown if unknown.any() else None
             self._lose_numbers(is_over)
-        if self.trajectories.ends:
+        if self.trajectories.sent:
             self._advance_trajectories(known.now)
 
     def _lose_numbers(self, is_over: Mask) -> None:
         """Let numbers of actuators, and of the joints that they reach, not exist any more."""
         joints = (is_over[:, np.newaxis] & self._reached).any(axis=2)
         # A velocity of zero moves nothing and always exists.
-        joints &= _NOT_VELOCITY | (self._joints != 0.0)
-        self._mark_lost(joints, is_over & (_NOT_VELOCITY | (self._actuators != 0.0)))
+        self._joints[joints & (_NOT_VELOCITY | (self._joints != 0.0))] = np.nan
+        self._actuators[is_over & (_NOT_VELOCITY | (self._actuators != 0.0))] = np.nan
         self._array[EFFORT, is_over[EFFORT]] = 0.0
 
-    def _mark_lost(self, joints: Mask, actuators: Mask) -> None:
-        self._lost_joints |= joints & ~np.isnan(self._joints)
-        self._lost |= actuators & ~np.isnan(self._actuators)
-        self._has_lost = bool(self._lost_joints.any() or self._lost.any())
-
     def _write_numbers(self, numbers: Array, sent: Array, joints: Mask, actuators: Mask) -> None:
-        """Write numbers that are told; they exist, and steps count from them."""
-        np.copyto(self._joints, numbers, where=joints)
-        np.copyto(self._actuators, sent, where=actuators)
-        if self._has_lost:
-            np.copyto(self._lost_joints, False, where=joints)
-            np.copyto(self._lost, False, where=actuators)
-            self._mark_lost(self._lost_joints, self._lost)
+        """Write numbers that are told; they exist."""
+        np.copyto(self._of_joints, numbers, where=joints)
+        np.copyto(self._of_actuators, sent, where=actuators)
 
     def _advance_trajectories(self, now: float) -> None:
-        for end in self.trajectories.take_due(now):
-            if not end.is_running:
-                self._start_trajectory(end)
-                self.trajectories.add_trajectory(replace(end, is_running=True))
+        for trajectory in self.trajectories.take_due(now):
+            if not trajectory.is_running:
+                self._start_trajectory(trajectory)
+                self.trajectories.add_trajectory(replace(trajectory, is_running=True))
                 continue
-            self._write_end(end)
-            self._lose_numbers((end.spells != self._spells) & end.actuators)
+            self._write_last_numbers(trajectory)
+            self._lose_numbers((trajectory.spells != self._spells) & trajectory.actuators)
 
-    def _start_trajectory(self, end: TrajectoryEnd) -> None:
+    def _start_trajectory(self, trajectory: SentTrajectory) -> None:
         """Record that a driver has numbers of which only the last ones are known."""
-        self._write_end(end)
-        self._mark_lost(end.joints, end.actuators)
-        self._array[VELOCITY, end.actuators] = 0.0
-        self._renewed[end.joints] = _NONE
-        self._renewed[end.named] = end.until
+        self._write_last_numbers(trajectory)
+        self._joints[:, trajectory.joints] = self._actuators[:, trajectory.actuators] = np.nan
+        self._array[VELOCITY, trajectory.actuators] = 0.0
+        self._renewed[trajectory.joints] = _NONE
+        self._renewed[trajectory.named] = trajectory.until
 
-    def _write_end(self, end: TrajectoryEnd) -> None:
-        numbers = end.joint_command, end.actuator_command
-        self._write_numbers(*numbers, end.joints, end.actuators)
-        self._is_astray &= ~end.joints
+    def _write_last_numbers(self, trajectory: SentTrajectory) -> None:
+        numbers = trajectory.joint_command, trajectory.actuator_command
+        self._write_numbers(*numbers, trajectory.joints, trajectory.actuators)
+        self._was_rejected &= ~trajectory.joints
 
     # -- new commands ----------------------------------------------------------------------------
 
     def record_command(self, motion: Motion, now: float) -> None:
         """Record a command that is about to be sent; it cancels trajectories of its joints."""
         pattern = motion.pattern
-        if self.trajectories.ends:
+        if self.trajectories.sent:
             self.trajectories.cancel_joints(pattern.joints)
         self._write_numbers(motion.values, motion.sent, pattern.joints, pattern.actuators)
-        if self.has_astray:
-            self._is_astray[pattern.joints] = False
-            self.has_astray = bool(self._is_astray.any())
+        if self.has_rejected:
+            self._was_rejected[pattern.joints] = False
+            self.has_rejected = bool(self._was_rejected.any())
         if self._unknown is not None:
             self._lose_numbers(self._unknown & pattern.actuators)
-        self._renewed[pattern.given] = now
+        self._renewed[pattern.indices] = now
         # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
-        self._keeps_effort[pattern.given] = False
+        self._keeps_effort[pattern.indices] = False
         # A controller's stream repeats the same pattern.
-        if pattern.given is not self._last_joints or motion.route != self._last_route:
-            self._record_route(pattern.given, motion.route)
+        if pattern.indices is not self._last_joints or motion.route != self._last_route:
+            self._record_route(pattern.indices, motion.route)
 
     def record_trajectory(self, motion: Motion, now: float) -> None:
         """Record a trajectory that is about to be sent; it replaces commands when it starts."""
-        end = TrajectoryEnd.of_motion(motion, self._spells)
-        self.trajectories.add_trajectory(end)
-        self._is_astray &= ~end.named
-        self._keeps_effort &= ~end.named
-        self._record_route(motion.pattern.given, motion.route)
+        trajectory = SentTrajectory.of_motion(motion, self._spells)
+        self.trajectories.add_trajectory(trajectory)
+        self._was_rejected &= ~trajectory.named
+        self._keeps_effort &= ~trajectory.named
+        self._record_route(motion.pattern.indices, motion.route)
         self._advance_trajectories(now)
 
     def record_array(self, row: int, places: list[int], numbers: Array) -> None:
         """Record the numbers of a plain array in SI after it was sent."""
         self._array[VELOCITY, places] = 0.0
         self._array[row, places] = numbers
+
+    def record_rejection(self, joints: Mask | Index) -> None:
+        """Record that a command to joints was rejected: their next step starts as measured."""
+        self._was_rejected[joints] = self.has_rejected = True
+        for group in self._together:
+            self._was_rejected[group] |= self._was_rejected[group].any()
+
+    def count_changes(
+        self, route: str, changes: set[tuple[str, str]], shares: Mapping[str, float] | None = None
+    ) -> None:
+        """
+        Count what rules changed or rejected in a command.
+
+        :param changes: Count of :class:`CommandCounts` and its key.
+        :param shares: Remaining share of the effort of joints.
+        """
+        of_route = self.counts[route]
+        for kind, key in changes:
+            counts = getattr(of_route, kind)
+            # Senders choose the names of unknown joints.
+            if key in counts or len(counts) < MOST_UNKNOWN or '(unknown_joint)' not in key:
+                counts[key] += 1
+        of_route.shares.update(shares or {})
 
     def _record_route(self, joints: Index, route: str) -> None:
         self._last_joints, self._last_route = joints, route
@@ -309,9 +308,9 @@ class Ledger:
         A driver that receives only arrays would keep them. A trajectory that started since then
         reached the driver, which holds its end.
         """
-        kept = (self._array[VELOCITY] != 0.0) & np.isnan(self._actuators[VELOCITY])
-        found: list[int] = np.flatnonzero(kept).tolist()
-        return found
+        kept = (self._array[VELOCITY] != 0.0) & np.isnan(self._told_actuators[VELOCITY])
+        actuators: list[int] = np.flatnonzero(kept).tolist()
+        return actuators
 
     def expire_rates(self, joints: Mask) -> None:
         """Let active velocities and efforts of joints expire at once."""
@@ -335,13 +334,22 @@ class Ledger:
         self._keeps_effort |= due & had_effort & np.isnan(ending[EFFORT])
         self._renewed[due] = _NONE
 
-    def replace_plan(self, before: RobotPlan, after: RobotPlan) -> None:
+    def replace_facts(self, before: RobotFacts, after: RobotFacts) -> None:
         """Keep the numbers that the drivers were sent, and hold joints at these positions."""
-        places = [(self._joints, self._actuators)]
-        places += [(end.joint_command, end.actuator_command) for end in self.trajectories.ends]
-        for command, sent in places:
-            sent[:] = after.units.in_si(before.units.of_drivers(sent))
-            found = after.robot.actuator_to_joint('position', sent[POSITION])
-            is_held = np.isfinite(command[POSITION]) & np.isfinite(found)
-            np.copyto(command[POSITION], found, where=is_held)
-        self._array = after.units.in_si(before.units.of_drivers(self._array))
+
+        def convert(joints: Array, actuators: Array) -> tuple[Array, Array]:
+            sent = after.units.in_si(before.units.of_drivers(actuators))
+            position = after.robot.actuator_to_joint('position', sent[POSITION])
+            is_held = np.isfinite(joints[POSITION]) & np.isfinite(position)
+            return np.vstack([np.where(is_held, position, joints[POSITION]), joints[1:]]), sent
+
+        for joints, actuators in zip(self._of_joints, self._of_actuators, strict=True):
+            joints[:], actuators[:] = convert(joints, actuators)
+        self.trajectories.convert_numbers(convert)
+        self._array[:] = after.units.in_si(before.units.of_drivers(self._array))
+
+
+def _view_read_only(values: Array) -> Array:
+    view = values.view()
+    view.flags.writeable = False
+    return view

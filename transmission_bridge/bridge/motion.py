@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import TrajectoryRecord
 from transmission_bridge.transmissions import Binding
@@ -35,7 +35,7 @@ class Pattern:
     :ivar mask: Mask of these values, shape ``(3, n_joints)``, in a trajectory ``(4, n_joints)``.
     :ivar complete: The same with the partners of these joints.
     :ivar named: Mask of the joints that the message commands.
-    :ivar given: Their indices.
+    :ivar indices: Their indices.
     :ivar following: Indices of joints that follow those because of too few actuators, or ``None``.
     :ivar moved: Mask of the joints that may make a step: named ones and followers.
     :ivar joints: Mask of the commanded joints after completion.
@@ -43,7 +43,7 @@ class Pattern:
     :ivar result: Mask of the numbers of actuators that have to be finite, as bytes.
     """
 
-    def __init__(self, plan: RobotPlan, kind: str, key: bytes) -> None:
+    def __init__(self, facts: RobotFacts, kind: str, key: bytes) -> None:
         self.kind, self.is_command = kind, kind == COMMAND
         self.is_trajectory, self.is_end = kind == TRAJECTORY, kind == END
         # Not by the number of joints, because a robot may have none.
@@ -52,15 +52,15 @@ class Pattern:
         self.complete: Mask = self.mask.copy()
         self.named: Mask = self.mask.any(axis=0)
         self.moved: Mask = self.named.copy()
-        for group in plan.groups:
+        for group in facts.groups:
             rows = self.mask[:, group.joints].any(axis=1)
-            self.complete[rows[:, np.newaxis] & plan.make_mask(group.joints)] = True
+            self.complete[rows[:, np.newaxis] & facts.make_mask(group.joints)] = True
             self.moved[group.joints] |= rows.any() and not group.can_hold
-        self.given: Index = np.flatnonzero(self.named)
+        self.indices: Index = np.flatnonzero(self.named)
         self.joints: Mask = self.complete.any(axis=0)
         following = np.flatnonzero(self.moved & ~self.named)
         self.following: Index | None = following if len(following) else None
-        result = plan.robot.actuators_of(self.complete)
+        result = facts.robot.actuators_of(self.complete)
         self.result = result.tobytes()
         self.actuators: Mask = result.any(axis=0)
 
@@ -77,9 +77,9 @@ class Pattern:
         )
 
 
-def is_mixed(given: Mask) -> bool:
+def is_mixed(mask: Mask) -> bool:
     """Return whether a command, shape ``(rows, n)``, has more than one mode."""
-    modes = given[:, given.any(axis=0)]
+    modes = mask[:, mask.any(axis=0)]
     return not bool((modes == modes[:, :1]).all())
 
 
@@ -87,12 +87,12 @@ class Trajectory(NamedTuple):
     """
     What a trajectory has beside its numbers.
 
-    :param given: Mask of the arrays of each waypoint, rows of a motion, shape ``(4, n_points)``.
+    :param filled: Mask of the arrays of each waypoint, rows of a motion, shape ``(4, n_points)``.
     :param start: Time at which it starts [s].
     """
 
     record: TrajectoryRecord
-    given: Mask
+    filled: Mask
     start: float
 
 
@@ -110,7 +110,7 @@ class Motion:
     :param sent: Numbers of the actuators in SI, rows as ``values``; the map sets them.
     :param trajectory: More about a trajectory; ``None`` for commands and ends.
     :param due: Mask of the joints with commands that end.
-    :param over: Mask of the joints with rates that end after a rejection; ``None``: no end is due.
+    :param expiring: Mask of the joints with rates that expire after a rejection; ``None``: none.
     :param changes: Count of :class:`CommandCounts` and its key for each change.
     :param shares: Remaining share of the effort of joints.
     """
@@ -121,6 +121,6 @@ class Motion:
     sent: Array
     trajectory: Trajectory | None = None
     due: Mask | None = None
-    over: Mask | None = None
+    expiring: Mask | None = None
     changes: set[tuple[str, str]] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)

@@ -15,7 +15,7 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.bridge.states.state_plan import empty_if_unknown, NamePlan, StatePlan
+from transmission_bridge.bridge.states.state_map import DriverIndex, empty_if_unknown, StateMap
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import Direction, JOINT_TO_ACTUATOR
@@ -23,7 +23,7 @@ from transmission_bridge.messages import JointStateEncoder, JointStateRecord, La
 from transmission_bridge.transmissions import RobotTransmissions
 
 
-class ReversePlan(NamePlan):
+class ReverseMap(DriverIndex):
     """
     What follows from the robot for joint states that are mapped to actuator states.
 
@@ -97,16 +97,16 @@ class OfflineBridge:
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         # Needed in both directions, because it checks the options.
-        plan = StatePlan(robot, options, resolves_turns=False)
+        plan = StateMap(robot, options, resolves_turns=False)
         options = replace(options, state_timeout=0.0)
-        self.plan: StatePlan | ReversePlan = plan
+        self.plan: StateMap | ReverseMap = plan
         self.states = States(plan, options)
         self._encode_state = partial(self.states.encode_state, plan)
         if direction == JOINT_TO_ACTUATOR:
             names = plan.map_driver_names(self._find_driver(driver))
             # Use the first of several names of an actuator.
             own = {actuator: name for name, actuator in reversed(names.items())}
-            reverse = self.plan = ReversePlan(robot, own)
+            reverse = self.plan = ReverseMap(robot, own)
             self.states = States(reverse)
             self._encode_state = partial(reverse.encode_state, self.states)
         self._read, self._layouts = read, LayoutTable()

@@ -1,79 +1,77 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers of the actuators, and their messages."""
+"""The messages to the drivers, from the numbers of actuators in SI."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_names import Recipient
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import as_slice, Stamp
 from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
-from transmission_bridge.bridge.options.options import split_topic
-from transmission_bridge.errors import closest, make_option_error
 from transmission_bridge.messages import JointStateWriter, TrajectoryRecord, Waypoint
-from transmission_bridge.types import Array, EMPTY, Mask
+from transmission_bridge.types import Array, EMPTY
 
-# -- The messages to one driver ------------------------------------------------------------------
-
-
-class Outgoing(NamedTuple):
-    """A message to a driver: serialised, a trajectory, or the numbers of a plain array."""
-
-    topic: str
-    namespace: str
-    content: bytes | TrajectoryRecord | Array
-
-
-class Share(NamedTuple):
-    """The actuators of one driver in a message: their names there, and their indices."""
-
-    namespace: str
-    names: tuple[str, ...]
-    places: list[int]
+#: A message to a driver: its topic with the driver's namespace, and its content, which is
+#: serialised, a trajectory, or the numbers of a plain array.
+Outgoing: TypeAlias = tuple[str, bytes | TrajectoryRecord | Array]
 
 
 class CommandOutlet:
     """
-    Makes JointState messages to one driver from the numbers of actuators in SI.
+    Makes JointState messages to one driver.
 
     :param rows: Whether position, velocity, effort are sent; other arrays are empty.
+    :ivar namespace: Namespace of the driver.
     """
 
-    def __init__(self, share: Share, rows: tuple[bool, bool, bool], units: DriverUnits) -> None:
-        self.namespace, names, places = share
-        self._places, scales = as_slice(places), units.scales
-        writer = self._writer = JointStateWriter(names, '', rows)
-        self._arrays = [
-            (row, array, None if scales is None else scales[row, self._places])
-            for row, array in enumerate((writer.position, writer.velocity, writer.effort))
-            if len(array)
+    def __init__(
+        self, recipient: Recipient, rows: tuple[bool, bool, bool], units: DriverUnits
+    ) -> None:
+        self.namespace = recipient.namespace
+        self._topic = f'{self.namespace}actuator_commands'
+        self._places = as_slice(recipient.places)
+        self._scales = None if units.scales is None else units.scales[:, self._places]
+        writer = self._writer = JointStateWriter(recipient.names, '', rows)
+        self._arrays: list[tuple[int | slice, Array]] = [
+            (row, numbers)
+            for row, numbers in enumerate((writer.position, writer.velocity, writer.effort))
+            if len(numbers)
         ]
+        if writer.rows is not None:
+            self._arrays = [(slice(None), writer.rows)]
 
     def make_message(self, motion: Motion, shift: Array | None, stamp: Stamp) -> Outgoing:
         """
-        Return the serialised message.
+        Return the message, serialised.
 
         :param shift: To subtract from positions for the turns of the drivers; ``None``: zero.
         """
-        for row, array, scale in self._arrays:
-            array[:] = motion.sent[row, self._places]
-            if shift is not None and row == POSITION:
-                array -= shift[self._places]
-            if scale is not None:
-                array /= scale
-        return Outgoing('actuator_commands', self.namespace, self._writer.write_message(*stamp))
+        numbers = motion.sent[:, self._places]
+        if shift is not None:
+            numbers = numbers.copy()
+            numbers[POSITION] -= shift[self._places]
+        if self._scales is not None:
+            numbers = numbers / self._scales
+        for row, array in self._arrays:
+            array[...] = numbers[row]
+        return self._topic, self._writer.write_message(*stamp)
 
 
 class TrajectoryOutlet:
-    """Makes trajectories to one driver."""
+    """
+    Makes trajectories to one driver.
 
-    def __init__(self, share: Share, units: DriverUnits) -> None:
-        self.namespace, self._names, self._places = share
+    :ivar namespace: Namespace of the driver.
+    """
+
+    def __init__(self, recipient: Recipient, units: DriverUnits) -> None:
+        self.namespace, self._names, self._places = recipient
+        self._topic = f'{self.namespace}actuator_trajectory'
         self._scales: Array | float = 1.0
         if units.scales is not None:
             rows = [POSITION, VELOCITY, EFFORT, VELOCITY]
@@ -82,7 +80,7 @@ class TrajectoryOutlet:
     def make_message(self, motion: Motion, shift: Array | None, stamp: Stamp) -> Outgoing:
         """Return the trajectory; header and times are those of the joints."""
         assert motion.trajectory is not None
-        (record, given, _), numbers = motion.trajectory, motion.sent[..., self._places]
+        (record, filled, _), numbers = motion.trajectory, motion.sent[..., self._places]
         if shift is not None:
             numbers[POSITION] -= shift[self._places]
         numbers /= self._scales
@@ -90,134 +88,14 @@ class TrajectoryOutlet:
             Waypoint(
                 point.time,
                 *(
-                    numbers[row, number] if given[row, number] else EMPTY
+                    numbers[row, number] if filled[row, number] else EMPTY
                     for row in (POSITION, VELOCITY, ACCELERATION, EFFORT)
                 ),
             )
             for number, point in enumerate(record.points)
         )
-        content = TrajectoryRecord(record.stamp, record.frame_id, self._names, points)
-        return Outgoing('actuator_trajectory', self.namespace, content)
+        return self._topic, TrajectoryRecord(record.stamp, record.frame_id, self._names, points)
 
 
 #: Makers of the messages to all drivers.
 Outlets: TypeAlias = tuple[CommandOutlet | TrajectoryOutlet, ...]
-
-
-# -- The drivers of the actuators, and the drivers' names ----------------------------------------
-
-
-class DriverNames:
-    """
-    The driver of each actuator, and its name there.
-
-    :class:`~transmission_bridge.bridge.states.state_plan.NamePlan` translates names in states. An
-    entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
-    topic; the other topics of that driver are in the same namespace. All other actuators have
-    their topics in the namespace of the bridge.
-
-    :param actuator_names: ``driver_name`` or ``topic:driver_name`` to URDF name. If an actuator
-        has two names, an entry with a topic is used, otherwise the first.
-    :param actuators: Actuators of the robot; entries for others are ignored.
-    :ivar namespaces: Namespaces of the drivers: ``''`` is the namespace of the bridge, others end
-        with a slash.
-    :raises ParameterError: If an actuator has two drivers, or two actuators in one namespace
-        would have one name.
-    """
-
-    def __init__(self, actuator_names: Mapping[str, str], actuators: Sequence[str]) -> None:
-        given = [(*split_topic(entry), name) for entry, name in actuator_names.items()]
-        # Entries with a topic first, otherwise in the order given.
-        self._entries = sorted(
-            (entry for entry in given if entry[2] in actuators), key=lambda entry: not entry[0]
-        )
-        self._check_topics()
-        self._actuators = tuple(actuators)
-        self._places: dict[str, tuple[str, str]] = {}
-        for topic, driver_name, name in self._entries:
-            self._places.setdefault(name, (_namespace_of(topic), driver_name))
-        for name in actuators:
-            self._places.setdefault(name, ('', name))
-        self._check_driver_names()
-        places = [self._places[name] for name in actuators]
-        self.namespaces = tuple(dict.fromkeys(namespace for namespace, _ in places)) or ('',)
-
-    def find_namespace(self, actuator: str) -> str:
-        """Return the namespace of the topics of an actuator's driver."""
-        return self._places[actuator][0]
-
-    @property
-    def driver_names(self) -> dict[str, str]:
-        """The drivers' names of the actuators, after the namespace of their topics."""
-        return {name: ''.join(place) for name, place in self._places.items()}
-
-    def find_topic_entries(self, name: str) -> dict[str, str]:
-        """
-        Return the entries for another topic of the drivers.
-
-        :param name: Name of the topic, without a namespace.
-        """
-        return {
-            f'{_namespace_of(topic)}{name}:{driver_name}' if topic else driver_name: actuator
-            for topic, driver_name, actuator in self._entries
-        }
-
-    def divide_actuators(self, actuators: Mask) -> list[Share]:
-        """Return the share of each driver in some actuators, shape ``(n_actuators,)``."""
-        shares: dict[str, list[int]] = {}
-        for place in np.flatnonzero(actuators).tolist():
-            shares.setdefault(self._places[self._actuators[place]][0], []).append(place)
-        return [
-            Share(ns, tuple(self._places[self._actuators[p]][1] for p in places), places)
-            for ns, places in shares.items()
-        ]
-
-    def _check_topics(self) -> None:
-        topics: dict[str, str] = {}
-        for topic, driver_name, name in self._entries:
-            if topic and topics.setdefault(name, topic) != topic:
-                found, why = f'{topic}:{driver_name}={name}', f'{name} would have two drivers'
-                expected = f'{name} behind {topics[name]} only'
-                raise make_option_error('actuator_names', expected, found, why)
-
-    def _check_driver_names(self) -> None:
-        taken: dict[tuple[str, str], str] = {}
-        for name, (namespace, driver_name) in self._places.items():
-            other = taken.setdefault((namespace, driver_name), name)
-            if other != name:
-                topic = f'{namespace}actuator_commands'
-                raise make_option_error(
-                    'actuator_names',
-                    'two names, or a namespace for the states of each driver, '
-                    "as 'left/actuator_states' and 'right/actuator_states'",
-                    f'{driver_name}={name}',
-                    f'{other} and {name} would both be {driver_name} on {topic}',
-                )
-
-
-def _namespace_of(topic: str) -> str:
-    return topic[: topic.rfind('/') + 1]
-
-
-def check_array_order(
-    option: str, names: Sequence[str], known: Collection[str], lost: Mapping[str, str]
-) -> None:
-    """
-    Check the names that define the order of an array.
-
-    :param option: Name of the option.
-    :param known: The names allowed.
-    :param lost: Names of rejected transmissions, with the reason; an array cannot omit them.
-    :raises ParameterError: If a name is not allowed or repeated.
-    """
-    kinds = {'command_joints': 'a joint that may be commanded'}
-    for number, name in enumerate(names):
-        if name not in known:
-            why = f', {lost[name]}' if name in lost else closest(name, known)
-            what = f'is not {kinds.get(option, "an actuator of the robot")}{why}'
-            expected = f'names out of {", ".join(known)}'
-        elif name in names[:number]:
-            what, expected = 'is repeated', 'each name once'
-        else:
-            continue
-        raise make_option_error(option, expected, name, f"'{name}' {what}")

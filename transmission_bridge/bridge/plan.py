@@ -9,21 +9,16 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_names import check_array_order, DriverNames
 from transmission_bridge.bridge.motion import is_mixed, Pattern
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
-from transmission_bridge.bridge.outlets import (
-    check_array_order,
-    CommandOutlet,
-    DriverNames,
-    Outlets,
-    TrajectoryOutlet,
-)
+from transmission_bridge.bridge.outlets import CommandOutlet, Outlets, TrajectoryOutlet
 from transmission_bridge.bridge.readers import CommandReader
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.actuator_rules import ACTUATOR_RULES
 from transmission_bridge.bridge.rules.joint_rules import JOINT_RULES, Outward
 from transmission_bridge.bridge.rules.rule import Rule
-from transmission_bridge.bridge.states.state_plan import StatePlan
+from transmission_bridge.bridge.states.state_map import StateMap
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Mask
@@ -35,7 +30,7 @@ RULES = (*JOINT_RULES, *ACTUATOR_RULES)
 PATTERNS = 64
 
 
-class Plan(RobotPlan):
+class Plan(RobotFacts):
     """
     Patterns, rules, readers and outlets of a bridge; nothing in it has to survive tuning.
 
@@ -43,8 +38,8 @@ class Plan(RobotPlan):
     :ivar drivers: The driver of each actuator.
     :ivar orders: Indices of the actuators in plain arrays, by the namespace of their driver.
     :ivar ending_rows: Mask of the rows that end after a timeout, shape ``(3, 1)``.
-    :ivar states: What follows for states.
-    :ivar find_pattern: Returns the pattern of a kind of motion and a mask of its given values as
+    :ivar state_map: Maps states.
+    :ivar find_pattern: Returns the pattern of a kind of motion and a mask of its values as
         bytes.
     :ivar find_rules: Returns the rules of a pattern.
     :ivar find_outlets: Returns the outlets of a pattern.
@@ -57,7 +52,7 @@ class Plan(RobotPlan):
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         super().__init__(robot, options)
-        self.states = StatePlan(robot, options)
+        self.state_map = StateMap(robot, options)
         self.outward = Outward(self, may_reject=False)
         names = split_pairs('actuator_names', options.actuator_names)
         self.drivers = DriverNames(names, robot.actuator_names)
@@ -72,8 +67,8 @@ class Plan(RobotPlan):
         check_array_order('command_actuators', order, motors, robot.lost_actuators)
         self.orders: dict[str, list[int]] = {}
         for name in order:
-            own = self.orders.setdefault(self.drivers.find_namespace(name), [])
-            own.append(motors.index(name))
+            order_of_driver = self.orders.setdefault(self.drivers.find_namespace(name), [])
+            order_of_driver.append(motors.index(name))
         self.ending_rows: Mask = np.array([[False], [True], [options.zero_effort]])
 
     def _make_rules(self, pattern: Pattern) -> tuple[Rule, ...]:
@@ -82,16 +77,16 @@ class Plan(RobotPlan):
     def _make_outlets(self, pattern: Pattern) -> Outlets:
         if not pattern.is_trajectory:
             return self.find_command_outlets(pattern.result)
-        shares = self.drivers.divide_actuators(pattern.actuators)
-        return tuple(TrajectoryOutlet(share, self.units) for share in shares)
+        recipients = self.drivers.divide_actuators(pattern.actuators)
+        return tuple(TrajectoryOutlet(each, self.units) for each in recipients)
 
     def _make_command_outlets(self, key: bytes) -> Outlets:
-        given: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
-        modes = [given]
-        if self.options.mixed_commands != 'nan' and is_mixed(given):
-            modes = [given & row for row in np.eye(len(FIELDS), dtype=bool)[:, :, np.newaxis]]
+        mask: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
+        modes = [mask]
+        if self.options.mixed_commands != 'nan' and is_mixed(mask):
+            modes = [mask & row for row in np.eye(len(FIELDS), dtype=bool)[:, :, np.newaxis]]
         return tuple(
-            CommandOutlet(share, tuple(mode[:, share.places].any(axis=1).tolist()), self.units)
+            CommandOutlet(driver, tuple(mode[:, driver.places].any(axis=1).tolist()), self.units)
             for mode in modes
-            for share in self.drivers.divide_actuators(mode.any(axis=0))
+            for driver in self.drivers.divide_actuators(mode.any(axis=0))
         )

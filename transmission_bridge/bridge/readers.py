@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import as_slice, is_possible, PlanCache
+from transmission_bridge.bridge.inputs import as_slice, is_possible, LayoutCache
 from transmission_bridge.bridge.motion import (
     ACCELERATION,
     ARRAYS,
@@ -25,7 +25,7 @@ from transmission_bridge.bridge.motion import (
     Trajectory,
     VELOCITY,
 )
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.rule import list_names
 from transmission_bridge.errors import closest, counted, MessageError, shortened, shown
 from transmission_bridge.interfaces import FIELDS
@@ -191,11 +191,11 @@ class CommandReader:
     :ivar names: The joint names that commands may use.
     """
 
-    def __init__(self, plan: RobotPlan, find_pattern: Callable[[str, bytes], Pattern]) -> None:
-        self._plan, self._find_pattern = plan, find_pattern
-        self.names = list_command_names(plan.robot)
-        self._nothing = plan.nothing
-        self._readings = PlanCache(self._plan_layout)
+    def __init__(self, facts: RobotFacts, find_pattern: Callable[[str, bytes], Pattern]) -> None:
+        self._facts, self._find_pattern = facts, find_pattern
+        self.names = list_command_names(facts.robot)
+        self._nothing = facts.nothing
+        self._readings = LayoutCache(self._plan_layout)
         self._layout: Layout | None = None
         self._reading = _Reading((), ())
 
@@ -203,7 +203,7 @@ class CommandReader:
         """
         Return the command of a JointState.
 
-        If joints may be rejected alone (:attr:`RobotPlan.divides`), those that may not be
+        If joints may be rejected alone (:attr:`RobotFacts.divides`), those that may not be
         commanded are left out and counted, unless no other joint is commanded.
 
         :param route: Topic of the message.
@@ -214,7 +214,7 @@ class CommandReader:
         """
         reading = self._reading
         if layout is not self._layout:
-            reading = self._readings.find_plan(layout)
+            reading = self._readings.look_up(layout)
             if layout.is_kept:
                 self._layout, self._reading = layout, reading
         values, numbers = self._nothing.copy(), (data.position, data.velocity, data.effort)
@@ -292,7 +292,7 @@ class CommandReader:
         _check_times(record)
         record = drop_due_points(record, start, now)
         values = np.full((len(ARRAYS), len(record.points), n_joints), np.nan)
-        given = np.zeros(values.shape[:2], dtype=bool)
+        filled = np.zeros(values.shape[:2], dtype=bool)
         for row, field in enumerate(ARRAYS):
             arrays = [getattr(point, field) for point in record.points]
             for number, numbers in enumerate(arrays):
@@ -302,22 +302,22 @@ class CommandReader:
                         f'waypoint {number} has {len(numbers)} {field}, expected {len(places)} or '
                         'none',
                     )
-            given[row] = [len(numbers) > 0 for numbers in arrays]
-            if given[row].any():
+            filled[row] = [len(numbers) > 0 for numbers in arrays]
+            if filled[row].any():
                 stacked = np.array([numbers for numbers in arrays if len(numbers)])
                 wrong = ~np.isfinite(stacked)
                 if wrong.any():
                     names = [record.names[place] for place in np.flatnonzero(wrong.any(axis=0))]
                     raise MessageError('not_finite', f'{field} not finite: {shortened(names)}')
-                values[row][np.ix_(given[row], places)] = stacked
-        still = ~given[[POSITION, VELOCITY, ACCELERATION]].any(axis=0)
+                values[row][np.ix_(filled[row], places)] = stacked
+        still = ~filled[[POSITION, VELOCITY, ACCELERATION]].any(axis=0)
         if still.any():
             raise MessageError(
                 'empty_point',
                 f'waypoint {int(np.argmax(still))} has no positions, velocities, accelerations',
             )
-        mask = given.any(axis=1, keepdims=True) & self._plan.make_mask(np.array(places))
-        trajectory = Trajectory(record, given, start)
+        mask = filled.any(axis=1, keepdims=True) & self._facts.make_mask(np.array(places))
+        trajectory = Trajectory(record, filled, start)
         pattern = self._find_pattern(TRAJECTORY, mask.tobytes())
         return Motion(route, pattern, values, EMPTY, trajectory)
 
@@ -334,17 +334,17 @@ class CommandReader:
             raise MessageError('too_many_points', f'{found}, expected {MOST_WAYPOINTS} at most')
 
     def _make_command(self, values: Array, route: str) -> Motion:
-        if 1 in np.isinf(values).tobytes():
-            names = list_names(self._plan.robot.joint_names, np.isinf(values))
+        finite = np.isfinite(values).tobytes()
+        if 0 in finite and 1 in np.isinf(values).tobytes():
+            names = list_names(self._facts.robot.joint_names, np.isinf(values))
             raise MessageError('infinite', f'infinite command for {shortened(names)}')
-        pattern = self._find_pattern(COMMAND, np.isfinite(values).tobytes())
-        return Motion(route, pattern, values, EMPTY)
+        return Motion(route, self._find_pattern(COMMAND, finite), values, EMPTY)
 
     def _plan_layout(self, layout: Layout) -> _Reading:
         known = self.names
         arrays: list[tuple[int, Index | slice, Index | None]] = []
         barred: list[tuple[int, int, str]] = []
-        check_names(layout.names, None if self._plan.divides else known)
+        check_names(layout.names, None if self._facts.divides else known)
         for row, length in enumerate(layout.lengths):
             if not length:
                 continue
@@ -363,7 +363,7 @@ class CommandReader:
         """Return the counts of joints with a value that may not be commanded, or reject them."""
         found = [each for each in reading.barred if not np.isnan(numbers[each[0]][each[1]])]
         barred = self.names.barred
-        if found and not (self._plan.divides and motion.pattern.named.any()):
+        if found and not (self._facts.divides and motion.pattern.named.any()):
             check_names(names, self.names)
             first = found[0][0]
             sentences = [f'{name} ({barred[name]})' for row, _, name in found if row == first]

@@ -22,33 +22,35 @@ class StallWatch:
     Commands that waited in the middleware arrive at once when the process resumes.
 
     :param limit: Longest time between two ticks that is no stall [s].
-    :param time: Returns the time of the steady clock [s].
+    :param read_time: Returns the time of the steady clock [s].
     :ivar period: Period for the timer that calls :meth:`record_tick` [s].
+    :ivar calm_until: Time until which no command can have waited [s].
     """
 
-    def __init__(self, limit: float, time: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limit: float, read_time: Callable[[], float] = time.monotonic) -> None:
         self.limit, self.period = limit, 0.25 * limit
-        self._time = time
+        self.read_time = read_time
         self.reset()
 
     def reset(self) -> None:
         """Forget the last stall."""
-        self._ticked, self._blind_until, self._stood = self._time(), -math.inf, 0.0
+        self._ticked, self._blind_until, self._stood = self.read_time(), -math.inf, 0.0
+        self.calm_until = self._ticked + self.limit
 
     def record_tick(self) -> None:
         """Record that the process is alive."""
-        self._find_stall(self._time())
+        self._find_stall(self.read_time())
 
-    def check_receipt(self, received: float) -> None:
+    def check_receipt(self) -> None:
         """
-        Check a command before it is used.
+        Check a command that is received later than :attr:`calm_until`, before it is used.
 
-        :param received: Its time of receipt by the steady clock [s].
         :raises MessageError: If it may have waited during a stall (``stalled``).
         """
-        if received - self._ticked > self.limit:
-            self._find_stall(received)
-        if received < self._blind_until:
+        now = self.read_time()
+        if now - self._ticked > self.limit:
+            self._find_stall(now)
+        if now < self._blind_until:
             raise MessageError(
                 'stalled',
                 f'the node stood still for {self._stood:.2f} s (a loaded or paused machine); '
@@ -59,3 +61,4 @@ class StallWatch:
         gap, self._ticked = now - self._ticked, now
         if gap > self.limit:
             self._stood, self._blind_until = gap, now + BLIND
+        self.calm_until = now + self.limit if now >= self._blind_until else -math.inf

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from transmission_bridge.types import Array, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrajectoryEnd:
+class SentTrajectory:
     """
     A trajectory, and the numbers that are active after it.
 
@@ -43,12 +43,12 @@ class TrajectoryEnd:
     is_running: bool = False
 
     @classmethod
-    def of_motion(cls, motion: Motion, spells: Array) -> TrajectoryEnd:
-        """Return the end of a trajectory that is about to be sent."""
+    def of_motion(cls, motion: Motion, spells: Array) -> SentTrajectory:
+        """Return a trajectory that is about to be sent."""
         assert motion.trajectory is not None
-        pattern, (record, given, start) = motion.pattern, motion.trajectory
+        pattern, (record, filled, start) = motion.pattern, motion.trajectory
         joints, sent = (
-            _compute_final_command(each, given) for each in (motion.values, motion.sent)
+            _compute_final_command(numbers, filled) for numbers in (motion.values, motion.sent)
         )
         masks, until = (pattern.named, pattern.joints, pattern.actuators), start + record.duration
         return cls(*masks, joints, sent, start, until, spells)
@@ -64,17 +64,17 @@ class Trajectories:
     The trajectories that were sent and have not ended.
 
     :param reached: Mask of the actuators of each joint, shape ``(n_joints, n_actuators)``.
-    :ivar ends: All of them; must not be changed.
+    :ivar sent: All of them.
     """
 
     def __init__(self, reached: Mask) -> None:
         self._reached = reached
-        self.ends: list[TrajectoryEnd] = []
+        self.sent: tuple[SentTrajectory, ...] = ()
 
-    def add_trajectory(self, end: TrajectoryEnd) -> None:
+    def add_trajectory(self, new: SentTrajectory) -> None:
         """Add one; it replaces others of its joints that do the same, run or wait."""
-        self.cancel_joints(end.joints, is_running=end.is_running)
-        self.ends.append(end)
+        self.cancel_joints(new.joints, is_running=new.is_running)
+        self.sent += (new,)
 
     def cancel_joints(self, joints: Mask, *, is_running: bool | None = None) -> None:
         """
@@ -83,41 +83,50 @@ class Trajectories:
         :param is_running: Only from those that run, or that have not started; ``None``: from all.
         """
         others = []
-        for end in self.ends:
-            is_concerned = is_running is None or end.is_running is is_running
-            kept = end.joints & ~joints if is_concerned else end.joints
+        for former in self.sent:
+            is_concerned = is_running is None or former.is_running is is_running
+            kept = former.joints & ~joints if is_concerned else former.joints
             if kept.any():
-                actuators = end.actuators & self._reached[kept].any(axis=0)
-                named = end.named & kept
-                others.append(replace(end, named=named, joints=kept, actuators=actuators))
-        self.ends = others
+                actuators = former.actuators & self._reached[kept].any(axis=0)
+                named = former.named & kept
+                others.append(replace(former, named=named, joints=kept, actuators=actuators))
+        self.sent = tuple(others)
 
-    def take_due(self, now: float) -> Iterator[TrajectoryEnd]:
+    def convert_numbers(self, convert: Callable[[Array, Array], tuple[Array, Array]]) -> None:
+        """Replace the numbers of joints and actuators after each of them."""
+        converted = (convert(one.joint_command, one.actuator_command) for one in self.sent)
+        self.sent = tuple(
+            replace(one, joint_command=joints, actuator_command=actuators)
+            for one, (joints, actuators) in zip(self.sent, converted, strict=True)
+        )
+
+    def take_due(self, now: float) -> Iterator[SentTrajectory]:
         """Remove and yield those that start or end until now [s], in the order of time."""
-        while due := [end for end in self.ends if end.event <= now]:
-            end = min(due, key=lambda each: each.event)
-            self.ends = [each for each in self.ends if each is not end]
-            yield end
+        while due := [one for one in self.sent if one.event <= now]:
+            first = min(due, key=lambda one: one.event)
+            self.sent = tuple(one for one in self.sent if one is not first)
+            yield first
 
-    def take_waiting_rates(self) -> list[TrajectoryEnd]:
+    def take_waiting_rates(self) -> list[SentTrajectory]:
         """Forget all; return those with velocities that have not started."""
-        ends, self.ends = self.ends, []
-        return [e for e in ends if not (e.is_running or np.isnan(e.joint_command[VELOCITY]).all())]
+        sent, self.sent = self.sent, ()
+        waiting = (one for one in sent if not one.is_running)
+        return [one for one in waiting if not np.isnan(one.joint_command[VELOCITY]).all()]
 
     def mask_left_actuators(self) -> Mask:
         """Return the actuators that move to a position, or will."""
         left: Mask = np.zeros(self._reached.shape[1], dtype=bool)
-        for end in self.ends:
-            left |= ~np.isnan(end.actuator_command[POSITION]) & end.actuators
+        for one in self.sent:
+            left |= ~np.isnan(one.actuator_command[POSITION]) & one.actuators
         return left
 
 
-def _compute_final_command(values: Array, given: Mask) -> Array:
+def _compute_final_command(values: Array, filled: Mask) -> Array:
     """Return the command after a trajectory: its last positions, or rates without positions."""
     last = values[: len(FIELDS), -1].copy()
-    if given[POSITION, -1]:
+    if filled[POSITION, -1]:
         last[VELOCITY:] = np.nan
-    elif not given[VELOCITY, -1]:
+    elif not filled[VELOCITY, -1]:
         # Accelerations alone lead to an unknown velocity that has to end.
         last[VELOCITY] = np.where(np.isnan(values[ACCELERATION, -1]), np.nan, 0.0)
     return last

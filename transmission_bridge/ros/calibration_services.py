@@ -186,13 +186,13 @@ class CalibrationServices:
         session, now, values = self._read_fresh_state()
         targets = wanted(session, now)
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
-        states, plan = session.states, session.bridge.plan.states
-        turned = states.compute_nearest_turns(plan, targets, now, MAX_AGE)
+        states, encoders = session.states, session.bridge.plan.state_map.encoders
+        turned = states.compute_nearest_turns(targets, now, MAX_AGE)
         is_open = np.isfinite(turned)
         np.copyto(values[0], turned, where=is_open)
         settled: tuple[str, ...] = ()
-        if plan.turns is not None:
-            travels = plan.turns.travels
+        if encoders is not None:
+            travels = encoders.travels
             settled = list_settled_joints(session.robot, targets, values[0], is_open, travels)
         changes = compute_zero_offsets(
             session.robot,
@@ -204,7 +204,7 @@ class CalibrationServices:
         )
         kept = [f'{joint}: the turn is known, its offset is kept' for joint in settled]
         if not changes:
-            states.settle_turns(session.bridge.plan.states, turned)
+            states.settle_turns(turned)
             return '; '.join(kept)
         offsets = {PREFIX + change.tunable.name: change for change in changes}
         for name, change in offsets.items():
@@ -215,7 +215,7 @@ class CalibrationServices:
                     'a parameter; see the warning at configure',
                 )
         with self._store({name: change.new for name, change in offsets.items()}) as stored:
-            states.settle_turns(session.bridge.plan.states, turned)
+            states.settle_turns(turned)
         return '; '.join([*kept, *map(str, changes), stored])
 
     # -- store_numbers ---------------------------------------------------------------------------

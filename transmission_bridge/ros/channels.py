@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 import math
 import traceback
-from typing import Any
+from typing import Any, TypeAlias
 
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecyclePublisher
@@ -21,7 +21,8 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.bridge import TopicStatistics
+from transmission_bridge.bridge import Outgoing, StallWatch, Stamp, TopicStatistics
+from transmission_bridge.bridge.states import StampFilter
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages import (
     CutMessageError,
@@ -113,6 +114,10 @@ def deserialize_bytes(data: bytes, message_type: type) -> Any:
 #: a message with all of its names.
 _LARGEST, _LARGEST_SHARE = 1 << 20, 10
 
+#: Uses a JointState: layout, contents (valid during the call), the stamp to use, time of receipt
+#: [s] and topic; may raise :class:`MessageError`.
+TakeJointState: TypeAlias = Callable[[Layout, JointStateRecord, Stamp, float, str], None]
+
 
 class InputTopics:
     """
@@ -123,8 +128,10 @@ class InputTopics:
     :param log: Receives rejected messages.
     :param names: All names of the robot. A message much larger than one with all of them is
         rejected (``too_large``) before it is decoded.
-    :param check: Called before each command with its time of receipt [s]; may raise
-        :class:`MessageError`.
+    :param stall: Rejects commands after the process stood still.
+    :param read_stamp: Returns the time of the clock of stamps.
+    :param forget_stamps: Called if that clock was set.
+    :ivar replace_stamp: See :meth:`StampFilter.replace_stamp`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
@@ -137,10 +144,13 @@ class InputTopics:
         time: Callable[[], float],
         log: ThrottledLog,
         names: Iterable[str],
-        check: Callable[[float], None],
+        stall: StallWatch,
+        read_stamp: Callable[[], Stamp],
+        forget_stamps: Callable[[], None],
     ) -> None:
-        self._node = node
-        self._check = check
+        self._node, self._stall = node, stall
+        stamps = StampFilter(read_stamp, self._count_stamp, forget_stamps)
+        self.replace_stamp = stamps.replace_stamp
         of_robot = JointStateWriter(dict.fromkeys(names)).write_message(0, 0)
         self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
         self.is_open = False
@@ -152,7 +162,7 @@ class InputTopics:
     def subscribe_joint_states(
         self,
         topic: str,
-        take: Callable[[Layout, JointStateRecord, float], None],
+        take: TakeJointState,
         *,
         name: str = '',
         time: Callable[[], float] | None = None,
@@ -162,14 +172,13 @@ class InputTopics:
         Subscribe to a topic of JointState messages as bytes; rclpy decodes unusual messages.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param take: Called with layout, contents (valid during the call) and time of receipt; may
-            raise :class:`MessageError`.
+        :param take: Called with each message.
         :param name: Its name before remapping, if it differs from ``topic``.
         :param time: Returns the time of receipt [s], if it is not the time of all inputs.
         :param commands: Whether its messages are commands.
         :raises ParameterError: If the topic already has a subscription.
         """
-        reader = JointStateReader()
+        reader, name, replace_stamp = JointStateReader(), name or topic, self.replace_stamp
 
         def unpack(data: bytes, now: float) -> None:
             try:
@@ -179,9 +188,10 @@ class InputTopics:
                 raise MessageError('undecodable', f'the message is truncated: {error}') from error
             except UnusualMessageError:
                 record = record_from_message(deserialize_bytes(data, JointState))
-                take(reader.layouts.find_layout(record.names, record.lengths), record, now)
+                layout = reader.layouts.find_layout(record.names, record.lengths)
+                take(layout, record, replace_stamp(name, record.stamp, now), now, name)
                 return
-            take(view.layout, view, now)
+            take(view.layout, view, replace_stamp(name, view.stamp, now), now, name)
 
         self._subscribe(describe_endpoint(topic, name=name), unpack, time or self._time, commands)
 
@@ -212,7 +222,7 @@ class InputTopics:
     def add_source(
         self,
         topic: str,
-        take: Callable[[Layout, JointStateRecord, float], None],
+        take: TakeJointState,
         time: Callable[[], float],
     ) -> Callable[[JointStateRecord, Layout], None]:
         """
@@ -222,9 +232,12 @@ class InputTopics:
         :param take: As for :meth:`subscribe_joint_states`.
         :param time: Returns the time of receipt [s].
         """
-        receive_sample = self._make_receiver(
-            topic, lambda sample, now: take(sample[1], sample[0], now), time
-        )
+
+        def take_sample(sample: tuple[JointStateRecord, Layout], now: float) -> None:
+            record, layout = sample
+            take(layout, record, self.replace_stamp(topic, record.stamp, now), now, topic)
+
+        receive_sample = self._make_receiver(topic, take_sample, time)
         return lambda record, layout: receive_sample((record, layout))
 
     def open_topics(self) -> None:
@@ -233,16 +246,16 @@ class InputTopics:
             statistics.heard = statistics.used = -math.inf
         self.is_open = True
 
-    def count_stamp(self, topic: str, reason: str, sentence: str) -> None:
-        """Count a stamp that was replaced by the time of receipt, and log a warning."""
-        self.statistics[topic].replaced_stamps[reason] += 1
-        self._log.warning((topic, reason), f'{topic}: {sentence}')
-
     def destroy_topics(self) -> None:
         """Unsubscribe from everything."""
         for subscription in self.subscriptions.values():
             self._node.destroy_subscription(subscription)
         self.subscriptions = {}
+
+    def _count_stamp(self, topic: str, reason: str, sentence: str) -> None:
+        """Count a stamp that was replaced by the time of receipt, and log a warning."""
+        self.statistics[topic].replaced_stamps[reason] += 1
+        self._log.warning((topic, reason), f'{topic}: {sentence}')
 
     def _subscribe(
         self,
@@ -269,7 +282,7 @@ class InputTopics:
         if topic in self.statistics:
             raise ParameterError(f"topic '{topic}' would have two subscriptions", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
-        log, largest = self._log, self._largest
+        log, largest, stall = self._log, self._largest, self._stall
 
         def receive_sample(data: Any) -> None:
             if not self.is_open:
@@ -277,8 +290,8 @@ class InputTopics:
             statistics.received += 1
             statistics.heard = now = time()
             try:
-                if commands:
-                    self._check(now)
+                if commands and stall.read_time() > stall.calm_until:
+                    stall.check_receipt()
                 if len(data) > largest:
                     raise MessageError(
                         'too_large', f'{len(data)} bytes, expected at most {largest}'
@@ -311,11 +324,18 @@ class OutputTopics:
 
     :param node: The node of the publishers.
     :ivar publishers: Publishers by topic.
+    :ivar senders: Functions that send a content to a driver, by topic.
     """
 
     def __init__(self, node: LifecycleNode) -> None:
         self._node = node
         self.publishers: dict[str, LifecyclePublisher[Any]] = {}
+        self.senders: dict[str, Callable[[Any], object]] = {}
+
+    def send_messages(self, messages: Iterable[Outgoing]) -> None:
+        """Send messages to the drivers."""
+        for topic, content in messages:
+            self.senders[topic](content)
 
     def add_publisher(
         self, topic: str, *, name: str = '', quality: Quality | None = None

@@ -18,11 +18,11 @@ from rclpy.lifecycle import LifecycleNode
 from transmission_bridge.bridge.diagnostics import (
     BridgeWatch,
     ERROR,
+    EventHistory,
     Fact,
-    Look,
     make_status,
+    Moment,
     Peers,
-    Recent,
     Status,
     TroubleLog,
     WARN,
@@ -86,7 +86,7 @@ class DiagnosticsPublisher:
         self._watch: tuple[BridgeSession, BridgeWatch] | None = None
         # Start of the session that was open at the last look, by the clock of times of receipt.
         self._opened: float | None = None
-        self._recent = Recent()
+        self._events = EventHistory()
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
         self._looked = time.monotonic()
         # A plain publisher, because diagnostics are published in every state.
@@ -122,7 +122,7 @@ class DiagnosticsPublisher:
             log_text(self._node, ('info', 'warning', 'error')[level], text)
 
     def _inspect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> Status:
-        node, recent, about, clock = self._node, self._recent, self._facts(), ''
+        node, recent, about, clock = self._node, self._events, self._facts(), ''
         # Not by the names of nodes: that of a process that ended may stay in the graph forever,
         # because rmw_dds_common adds it again if its last message is late.
         is_shared = node.count_publishers(f'/{self._name}/transition_event') > 1
@@ -166,7 +166,7 @@ class DiagnosticsPublisher:
             self._opened, self._session_log = opened, TroubleLog()
         now, steady = session.time(), time.monotonic()
         period, self._looked = steady - self._looked, steady
-        look = Look(now, period, None if opened is None else now - opened)
+        look = Moment(now, period, None if opened is None else now - opened)
         commands = [f'{each}actuator_commands' for each in session.drivers.namespaces]
         contested = ('joint_states', *commands) if session.is_open else ()
         inputs, outputs = {}, {}

@@ -15,7 +15,7 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from transmission_bridge.bridge import Bridge, DriverNames, Plan, SINGLE_TOPICS, Stamp
+from transmission_bridge.bridge import DriverNames, Gate, Plan, SINGLE_TOPICS, Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.interfaces import FIELDS
@@ -30,12 +30,9 @@ from transmission_bridge.messages import (
     trajectory_from_message,
     TrajectoryRecord,
 )
-from transmission_bridge.ros.channels import InputTopics, OutputTopics
+from transmission_bridge.ros.channels import InputTopics, OutputTopics, TakeJointState
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
-
-#: Functions that publish a content, by topic and namespace.
-Publishers = dict[tuple[str, str], Callable[[Any], object]]
 
 # -- Absolute encoders and torque sensors --------------------------------------------------------
 
@@ -55,7 +52,6 @@ class SensorTopics:
 
     :param drivers: Names and namespaces of the drivers.
     :param actuator_position: Returns the actuators' positions at a time [s].
-    :param stamp: Returns the stamp to use, as :meth:`StampFilter.replace_stamp`.
     :param take_absolute: Called with the absolute positions of the actuators, at a time [s].
     """
 
@@ -68,12 +64,10 @@ class SensorTopics:
         drivers: DriverNames,
         *,
         actuator_position: Callable[[float], Array],
-        stamp: Callable[[str, Stamp, float], Stamp],
         take_absolute: Callable[[Array, float], None],
     ) -> None:
         self._take_absolute = take_absolute
         self._actuator_position = actuator_position
-        self._stamp = stamp
         self._encoder = JointStateEncoder()
         self.paths: dict[str, SensorPath] = {}
         self._outputs = {}
@@ -84,9 +78,8 @@ class SensorTopics:
             # Also without a namespace, because another node may read the sensors.
             for namespace in dict.fromkeys(('', *drivers.namespaces)):
                 name = f'{namespace}{source}'
-                inputs.subscribe_joint_states(
-                    source, partial(self._map_sensor, source, name), name=name
-                )
+                take = partial(self._map_sensor, source)
+                inputs.subscribe_joint_states(source, take, name=name)
 
     def replace_sensor_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
@@ -109,9 +102,14 @@ class SensorTopics:
         return path.find_joint_values(self._actuator_position(now), now, max_age)
 
     def _map_sensor(
-        self, source: str, topic: str, layout: Layout, data: JointStateRecord, now: float
+        self,
+        source: str,
+        layout: Layout,
+        data: JointStateRecord,
+        stamp: Stamp,
+        now: float,
+        topic: str,
     ) -> None:
-        stamp = self._stamp(topic, data.stamp, now)
         position = self._actuator_position(now)
         path = self.paths[source]
         joints = path.map_sensors(layout, data, position, stamp, now, topic)
@@ -151,15 +149,14 @@ def subscribe_joint_arrays(
 def subscribe_joint_commands(
     inputs: InputTopics,
     robot: RobotTransmissions,
-    take: Callable[[str, Layout, JointStateRecord, float], None],
+    take: TakeJointState,
 ) -> tuple[tuple[str, ...], str]:
     """
     Subscribe to ``joint_commands/position``, ``joint_commands/velocity`` and so on.
 
     They exist if a hardware component of the robot publishes them and the message is installed.
 
-    :param take: Called with topic, layout, contents and time of receipt; may raise
-        :class:`MessageError`.
+    :param take: Called with each message.
     :returns: The subscribed topics, and a sentence with the package to install (empty if the
         message is installed).
     """
@@ -179,7 +176,8 @@ def subscribe_joint_commands(
 
     def receive_single(topic: str, interface: str, message: Any, now: float) -> None:
         record = record_from_joint_command(message, interface)
-        take(topic, layouts.find_layout(record.names, record.lengths), record, now)
+        layout = layouts.find_layout(record.names, record.lengths)
+        take(layout, record, inputs.replace_stamp(topic, record.stamp, now), now, topic)
 
     for topic, interface in SINGLE_TOPICS.items():
         inputs.subscribe_commands(topic, partial(receive_single, topic, interface))
@@ -192,19 +190,17 @@ def subscribe_joint_commands(
 TRAJECTORY_TOPIC = 'joint_trajectory'
 
 
-def subscribe_trajectories(
-    inputs: InputTopics, bridge: Bridge, ros_time: Callable[[], Stamp]
-) -> None:
+def subscribe_trajectories(inputs: InputTopics, gate: Gate, ros_time: Callable[[], Stamp]) -> None:
     """
     Subscribe to joint trajectories.
 
-    :param bridge: Maps and sends the trajectories.
+    :param gate: Maps and sends the trajectories.
     :param ros_time: Returns the time of the clock of stamps.
     """
 
     def check_waypoints(data: bytes) -> None:
         # Checked before the decoding, which takes longer than the mapping.
-        bridge.plan.reader.check_waypoint_count(count_waypoints(data))
+        gate.plan.reader.check_waypoint_count(count_waypoints(data))
 
     def map_trajectory(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
@@ -214,7 +210,7 @@ def subscribe_trajectories(
                 a - b for a, b in zip(trajectory.stamp, ros_time(), strict=True)
             )
             delay = seconds + nanoseconds * 1e-9
-        bridge.send_joint_trajectory(trajectory, now, now + delay)
+        gate.send_joint_trajectory(trajectory, now, now + delay)
 
     inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)
 
@@ -222,11 +218,10 @@ def subscribe_trajectories(
 # -- Messages to the drivers ---------------------------------------------------------------------
 
 
-def make_driver_publishers(outputs: OutputTopics, plan: Plan) -> Publishers:
-    """Return functions that publish the messages to the drivers, by topic and namespace."""
+def add_driver_senders(outputs: OutputTopics, plan: Plan) -> None:
+    """Add publishers of the messages to the drivers."""
     makers: dict[str, Callable[[Any], Any]] = {'actuator_trajectory': _make_trajectory}
     makers |= dict.fromkeys((f'actuator_{each}_commands' for each in FIELDS), _make_array)
-    publishers: Publishers = {}
     for topic in ('actuator_commands', *makers):
         is_array = makers.get(topic) is _make_array
         namespaces = tuple(plan.orders) if is_array else plan.drivers.namespaces
@@ -234,8 +229,7 @@ def make_driver_publishers(outputs: OutputTopics, plan: Plan) -> Publishers:
             publish = publisher.publish
             if topic in makers:
                 publish = partial(_publish_content, publish, makers[topic])
-            publishers[topic, namespace] = publish
-    return publishers
+            outputs.senders[f'{namespace}{topic}'] = publish
 
 
 def _publish_content(

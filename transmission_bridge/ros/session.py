@@ -9,8 +9,7 @@ The life cycle of the node decides when a session is made, opened, closed and de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 import math
 import time
 import traceback
@@ -23,9 +22,8 @@ from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
-from transmission_bridge.bridge import Bridge, Outgoing, StallWatch, Stamp
+from transmission_bridge.bridge import Bridge, StallWatch, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
-from transmission_bridge.bridge.states import StampFilter
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
@@ -38,7 +36,7 @@ from transmission_bridge.ros.hosting import (
     TRAJECTORY,
 )
 from transmission_bridge.ros.optional_topics import (
-    make_driver_publishers,
+    add_driver_senders,
     SensorTopics,
     subscribe_joint_arrays,
     subscribe_joint_commands,
@@ -201,7 +199,8 @@ class BridgeSession:
 
     def _make_bridge(self, robot: RobotTransmissions, log: ThrottledLog) -> None:
         node, options = self._node, self.options
-        self.bridge = Bridge(robot, options, self._publish_outgoing, _STAMP_HOLD)
+        self.outputs = OutputTopics(node)
+        self.bridge = Bridge(robot, options, self.outputs.send_messages, _STAMP_HOLD)
         self.states = self.bridge.states
         self.gate = self.bridge.gate
         self.drivers = self.bridge.plan.drivers
@@ -209,38 +208,34 @@ class BridgeSession:
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
-        self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
-        check = self._stall.check_receipt
-        if self._clock.is_simulated:  # the process may stand still while the simulation runs
-            check = self._check_steady_receipt
-        self.inputs = InputTopics(node, self.time, log, names, check)
-        self._topics = [self.inputs, self.outputs]
         forget_stamps = self.states.forget_stamps
-        self._stamp = StampFilter(
-            self._read_stamp, self.inputs.count_stamp, forget_stamps
-        ).replace_stamp
+        self.inputs = InputTopics(
+            node, self.time, log, names, self._stall, self._read_stamp, forget_stamps
+        )
+        self._topics = [self.inputs, self.outputs]
         self._make_topics()
 
     def _make_topics(self) -> None:
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
-        self._publishers = make_driver_publishers(self.outputs, self.bridge.plan)
+        add_driver_senders(self.outputs, self.bridge.plan)
         hosted = {driver.topic: driver for driver in self.hosted}
         for driver in self.hosted:
-            self._publishers[COMMANDS, driver.namespace] = driver.send_command
-            self._publishers[TRAJECTORY, driver.namespace] = driver.send_trajectory
+            self.outputs.senders[f'{driver.namespace}{COMMANDS}'] = driver.send_command
+            self.outputs.senders[f'{driver.namespace}{TRAJECTORY}'] = driver.send_trajectory
         check_separate_topics(self._node, self.state_topics)
         inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
-            take, at_state = partial(self._use_state, topic), self._clock.at_state
             if topic in hosted:
-                self._connect_driver(hosted[topic], take)
+                self._connect_driver(hosted[topic])
             else:
-                inputs.subscribe_joint_states(STATES, take, name=topic, time=at_state)
-        take = partial(self._use_command, 'joint_commands')
+                inputs.subscribe_joint_states(
+                    STATES, self._use_state, name=topic, time=self._clock.at_state
+                )
+        take = self.gate.send_joint_command
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
-        singles, self.missing = subscribe_joint_commands(inputs, robot, self._use_command)
+        singles, self.missing = subscribe_joint_commands(inputs, robot, take)
         order = self.options.command_joints
         arrays = subscribe_joint_arrays(inputs, order, self._use_array)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
@@ -251,19 +246,14 @@ class BridgeSession:
             self.options,
             self.drivers,
             actuator_position=lambda now: self.states.read_values(now)[0],
-            stamp=self._stamp,
-            take_absolute=lambda positions, now: self.states.use_absolute_positions(
-                self.bridge.plan.states, positions, now
-            ),
+            take_absolute=self.states.use_absolute_positions,
         )
-        subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
+        subscribe_trajectories(self.inputs, self.gate, self._read_stamp)
 
-    def _connect_driver(
-        self, hosted: HostedDriver, take: Callable[[Layout, JointStateRecord, float], None]
-    ) -> None:
+    def _connect_driver(self, hosted: HostedDriver) -> None:
         names = self.robot.actuator_names
         places = np.array([names.index(each) for each in hosted.host.names])
-        receive = self.inputs.add_source(hosted.topic, take, self._clock.at_state)
+        receive = self.inputs.add_source(hosted.topic, self._use_state, self._clock.at_state)
 
         def receive_state(record: JointStateRecord, layout: Layout, forgotten: Mask) -> None:
             if forgotten.any():
@@ -328,9 +318,9 @@ class BridgeSession:
             self._node.destroy_timer(timer)
         self._timers = []
         now = self.time()
-        if left := self.bridge.list_left_trajectories(now):
+        if left := self.gate.list_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
-        ended = self.bridge.send_stop(self._read_stamp(), now)
+        ended = self.gate.send_stop(self._read_stamp(), now)
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
         for namespace in self.drivers.namespaces if ended else ():
             remaining = max(deadline - time.monotonic(), 0.0)
@@ -372,44 +362,32 @@ class BridgeSession:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
-        plan, stamp = self.bridge.plan.states, self._stamp(topic, data.stamp, now)
+    def _use_state(
+        self, layout: Layout, data: JointStateRecord, stamp: Stamp, now: float, topic: str
+    ) -> None:
+        plan = self.gate.plan.state_map
         self.states.merge_message(plan, topic, layout, data, stamp, now)
-        if not self.options.publish_rate:
-            self._publish_joint_states(now)
-
-    def _publish_joint_states(self, now: float) -> None:
-        if message := self.states.encode_state(self.bridge.plan.states, now):
+        if not self.options.publish_rate and (message := self.states.encode_state(plan, now)):
             self._publish_states(message)
 
     def _publish_at_rate(self) -> None:
-        self._publish_joint_states(self.time())
-
-    def _use_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
-        stamp = self._stamp(topic, data.stamp, now)
-        self.bridge.send_joint_command(layout, data, stamp, now, topic)
-
-    def _check_steady_receipt(self, received: float) -> None:
-        self._stall.check_receipt(time.monotonic())
+        if message := self.states.encode_state(self.gate.plan.state_map, self.time()):
+            self._publish_states(message)
 
     def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self.bridge.send_interface_command(topic, interface, values, self._read_stamp(), now)
+        self.gate.send_interface_command(topic, interface, values, self._read_stamp(), now)
 
     def _expire_commands(self) -> None:
         self._stall.record_tick()
         now = self.time()
         # Sensors may be silent: their numbers must not become fresh again.
         self._sensors.record_time(now)
-        ended = self.bridge.end_expired_commands(self._read_stamp(), now)
+        ended = self.gate.end_expired_commands(self._read_stamp(), now)
         if ended:
             self._log.info(
                 'command_timeout',
                 f'{shortened(ended)} stopped: no new velocity or effort within command_timeout',
             )
-
-    def _publish_outgoing(self, outgoing: Sequence[Outgoing]) -> None:
-        for topic, namespace, content in outgoing:
-            self._publishers[topic, namespace](content)
 
     # -- helpers ---------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from transmission_bridge.bridge.options import (
     strip_prefixes,
     warn_of_lost_names,
 )
-from transmission_bridge.bridge.states import list_wrap_periods, NamePlan
+from transmission_bridge.bridge.states import DriverIndex, list_wrap_periods
 from transmission_bridge.description import load_description
 from transmission_bridge.description.document import MAX_BYTES, read_file
 from transmission_bridge.drivers import find_drivers, list_periods
@@ -109,7 +109,7 @@ class BridgeSetup:
         :raises TransmissionBridgeError: If the options do not fit the robot.
         """
         renamed = split_pairs('actuator_names', self.options.actuator_names)
-        plan = NamePlan(robot.actuator_names, renamed, robot.lost_actuators)
+        plan = DriverIndex(robot.actuator_names, renamed, robot.lost_actuators)
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
         return plan.map_driver_names(topics.get(topic.strip('/'), topic))
 

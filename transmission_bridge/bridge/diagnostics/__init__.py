@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from transmission_bridge.bridge.diagnostics.inspection import (
     BridgeWatch as BridgeWatch,
-    Look as Look,
+    Moment as Moment,
     Peers as Peers,
 )
 from transmission_bridge.bridge.diagnostics.status import (
     ERROR as ERROR,
+    EventHistory as EventHistory,
     Fact as Fact,
     make_status as make_status,
     OK as OK,
-    Recent as Recent,
     Status as Status,
     TOOLS as TOOLS,
     TroubleLog as TroubleLog,

@@ -20,9 +20,9 @@ from transmission_bridge.bridge.contradictions import (
 )
 from transmission_bridge.bridge.diagnostics.status import (
     ERROR,
+    EventHistory,
     Fact,
     make_status,
-    Recent,
     Status,
     UNITS_OF,
     UNKNOWN,
@@ -44,7 +44,7 @@ GRACE = 2.0
 _NEVER, _STALE, _UNSENT, _NAN = 'never received', 'stale', 'no position sent', 'not finite'
 
 
-class Look(NamedTuple):
+class Moment(NamedTuple):
     """
     The time of a look, once a second.
 
@@ -101,8 +101,8 @@ def _join(texts: Iterable[str]) -> str:
 def inspect_input(
     statistics: TopicStatistics,
     peers: Peers,
-    recent: Recent,
-    look: Look,
+    events: EventHistory,
+    moment: Moment,
     timeout: float | None = None,
 ) -> Status:
     """
@@ -110,12 +110,12 @@ def inspect_input(
 
     :param timeout: Timeout of the driver [s]; ``None``: not a topic of a driver.
     """
-    topic, age = statistics.topic, max(look.now - statistics.heard, 0.0)
-    received = recent.count_growth(('received', topic), statistics.received)
-    rate = received / look.period if look.period else 0.0
-    lately = recent.list_grown(('rejected', topic), statistics.rejected)
+    topic, age = statistics.topic, max(moment.now - statistics.heard, 0.0)
+    received = events.count_growth(('received', topic), statistics.received)
+    rate = received / moment.period if moment.period else 0.0
+    lately = events.list_grown(('rejected', topic), statistics.rejected)
     reasons = _join(filter(statistics.needs_attention, lately))
-    stamps = _join(recent.list_grown(('stamps', topic), statistics.replaced_stamps))
+    stamps = _join(events.list_grown(('stamps', topic), statistics.replaced_stamps))
     facts = [
         *_list_peers('publishers', peers),
         Fact('rate [Hz]', f'{rate:.1f}'),
@@ -130,24 +130,24 @@ def inspect_input(
     ]
     if timeout is not None:
         limit = 'never' if timeout == math.inf else f'{timeout:.3g}'
-        trouble = _find_driver_trouble(statistics, peers, recent, look, timeout)
+        trouble = _find_driver_trouble(statistics, peers, events, moment, timeout)
         facts += [Fact('timeout [s]', limit), trouble]
     return make_status(topic, facts, 'receiving' if received else 'no new message')
 
 
 def _find_driver_trouble(
-    statistics: TopicStatistics, peers: Peers, recent: Recent, look: Look, timeout: float
+    statistics: TopicStatistics, peers: Peers, events: EventHistory, moment: Moment, timeout: float
 ) -> Fact:
     """Return the trouble of a driver without usable messages."""
     names = f' ({_join(peers.names)})' * bool(peers.names)
     place = f'{peers.place} has {counted(len(peers.names), "publisher")}{names}'
-    has_left = recent.confirm(('left', peers.place), place * (not peers.names))
+    has_left = events.confirm(('left', peers.place), place * (not peers.names))
     is_new = statistics.used == -math.inf
-    age = (look.open_for or 0.0) if is_new else look.now - statistics.used
+    age = (moment.open_for or 0.0) if is_new else moment.now - statistics.used
     # The age is negative after time went backwards.
     is_late = timeout != math.inf and not 0.0 <= age <= timeout
     level = ERROR if is_late else WARN
-    if look.open_for is None or (is_new and 0.0 <= age <= GRACE):
+    if moment.open_for is None or (is_new and 0.0 <= age <= GRACE):
         return Fact('silent', '')
     if statistics.heard > statistics.used:
         words = f'every message for {age:.0f} s: {statistics.refusal}'
@@ -158,15 +158,15 @@ def _find_driver_trouble(
     return Fact('silent', f'no message for {max(age, 0.0):.0f} s, {place}' * is_silent, level)
 
 
-def inspect_output(topic: str, peers: Peers, recent: Recent) -> Status:
+def inspect_output(topic: str, peers: Peers, events: EventHistory) -> Status:
     """Return the status of a published topic."""
-    rivals = recent.confirm(topic, _join(peers.rivals))
+    rivals = events.confirm(topic, _join(peers.rivals))
     rival = Fact('other publishers', rivals and f'{rivals}: end one or remap it', WARN)
     return make_status(topic, [*_list_peers('subscribers', peers), rival])
 
 
 def inspect_commands(
-    statistics: TopicStatistics, counts: CommandCounts, recent: Recent, unheard: str
+    statistics: TopicStatistics, counts: CommandCounts, events: EventHistory, unheard: str
 ) -> Status:
     """
     Return the status of the accepted commands of one source.
@@ -176,15 +176,15 @@ def inspect_commands(
     """
     topic = statistics.topic
     # Commands that had a subscriber are no trouble.
-    is_new = recent.count_growth(('accepted', topic), statistics.accepted) > 0
-    was_unheard = recent.was_true(('unheard', topic), is_new and bool(unheard))
+    is_new = events.count_growth(('accepted', topic), statistics.accepted) > 0
+    was_unheard = events.was_true(('unheard', topic), is_new and bool(unheard))
     facts = [
         Fact('accepted', statistics.accepted),
         Fact('no subscriber', (unheard and f'{unheard}: start the driver') * was_unheard, WARN),
     ]
     for kind in _COUNTS:
         totals = getattr(counts, kind)
-        grown = _join(recent.list_grown((kind, topic), totals))
+        grown = _join(events.list_grown((kind, topic), totals))
         facts += [*_list_counts(kind, totals), Fact(f'{kind} now', grown, WARN)]
     facts += [Fact(f'effort share {key}', f'{x:.0%}') for key, x in counts.shares.items()]
     return make_status(f'commands of {topic}', facts)
@@ -209,12 +209,12 @@ class BridgeWatch:
     ) -> None:
         self._bridge, self._statistics, self._state_topics = bridge, statistics, state_topics
         self._limits = compute_measured_limits(bridge.plan.robot)
-        self._recent = Recent()
+        self._events = EventHistory()
         self._beyond: Mapping[str, str] = {}
 
     def inspect_bridge(
         self,
-        look: Look,
+        moment: Moment,
         inputs: Mapping[str, Peers],
         outputs: Mapping[str, Peers],
         reports: Iterable[MapReport],
@@ -228,31 +228,31 @@ class BridgeWatch:
         :param reports: Counts of NaN in the maps, by reason.
         :param commands: Topics of joint commands; true for trajectories.
         """
-        recent, counts, is_told = self._recent, self._bridge.gate.ledger.counts, False
+        events, counts, is_told = self._events, self._bridge.gate.ledger.counts, False
         for topic, statistics in self._statistics.items():
             is_driver = topic in self._state_topics
             timeout = self._bridge.states.find_driver_timeout(topic) if is_driver else None
-            status = inspect_input(statistics, inputs[topic], recent, look, timeout)
+            status = inspect_input(statistics, inputs[topic], events, moment, timeout)
             is_told |= is_driver and status.level == ERROR
             yield status
         for topic, peers in outputs.items():
-            yield inspect_output(topic, peers, recent)
-        reasons = self._find_unknown_actuators(look.now)
+            yield inspect_output(topic, peers, events)
+        reasons = self._find_unknown_actuators(moment.now)
         unmapped = self._count_unmapped(reports)
-        yield self._inspect_actuators(look, reasons, is_told)
-        yield self._inspect_joints(look, reasons, unmapped)
+        yield self._inspect_actuators(moment, reasons, is_told)
+        yield self._inspect_joints(moment, reasons, unmapped)
         yield from self._inspect_transmissions(unmapped)
         unheard = self._list_unheard_topics(outputs)
         for topic, are_trajectories in commands.items():
             places = unheard[are_trajectories]
-            yield inspect_commands(self._statistics[topic], counts[topic], recent, places)
+            yield inspect_commands(self._statistics[topic], counts[topic], events, places)
         yield self._inspect_active_commands()
 
     # -- actuators, joints and transmissions -----------------------------------------------------
 
     def _list_open_turns(self) -> list[OpenTurn]:
-        turns, plan = self._bridge.states.turns, self._bridge.plan.states.turns
-        return turns.list_open_turns(plan) if turns and plan else []
+        turns = self._bridge.states.turns
+        return [] if turns is None else turns.list_open_turns()
 
     def _find_unknown_actuators(self, now: float) -> dict[str, str]:
         """Return the reason for each actuator with an unknown position or a stale number."""
@@ -272,7 +272,9 @@ class BridgeWatch:
                 found[name] = _UNSENT if np.isinf(ages[0, place]) else _NAN
         return found
 
-    def _inspect_actuators(self, look: Look, reasons: Mapping[str, str], is_told: bool) -> Status:
+    def _inspect_actuators(
+        self, moment: Moment, reasons: Mapping[str, str], is_told: bool
+    ) -> Status:
         """
         Return the status of all actuators.
 
@@ -291,8 +293,8 @@ class BridgeWatch:
             facts.append(Fact(f'not finite {names[place]} {FIELDS[row]}', count))
         unknown = states.unknown_names
         facts += [Fact(f'unknown name {name}', unknown[name]) for name in sorted(unknown)]
-        if look.open_for is not None:
-            facts += self._list_actuator_troubles(look.open_for, reasons, is_told)
+        if moment.open_for is not None:
+            facts += self._list_actuator_troubles(moment.open_for, reasons, is_told)
         return make_status('actuators', facts, 'not all known' if reasons else 'all known')
 
     def _list_actuator_troubles(
@@ -313,7 +315,7 @@ class BridgeWatch:
             others = _join(states.unknown_names)
             hint = f'; actuator_names does not name the received {others}' * bool(others)
             yield Fact('never received', missing + hint, WARN)
-        both = self._recent.list_grown('contests', {'contests': states.contests})
+        both = self._events.list_grown('contests', {'contests': states.contests})
         for topics, actuators in (states.list_rivals(names) if both else {}).items():
             yield Fact('two drivers', f'{shortened(actuators)} on {shortened(topics)}', WARN)
         turns: dict[str, list[OpenTurn]] = {}
@@ -323,16 +325,16 @@ class BridgeWatch:
             level = ERROR if reason in ('none', 'wrong', 'fast') else WARN
             also = shortened([name for turn in more for name in turn.actuators])
             yield Fact(f'turn {reason}', f'{first}' + (also and f'; also {also}'), level)
-        if states.turns and (plan := self._bridge.plan.states.turns):
-            for joint, words in states.turns.take_joints_beyond(plan).items():
+        if states.turns is not None:
+            for joint, words in states.turns.take_joints_beyond().items():
                 yield Fact(f'lost turn of {joint}', words, ERROR)
 
     def _inspect_joints(
-        self, look: Look, reasons: Mapping[str, str], unmapped: Mapping[str, Counter[str]]
+        self, moment: Moment, reasons: Mapping[str, str], unmapped: Mapping[str, Counter[str]]
     ) -> Status:
         """Return the status of all joints; an unknown joint has the reasons of its actuators."""
-        robot, plan = self._bridge.plan.robot, self._bridge.plan.states
-        positions = self._bridge.states.compute_joint_motion(plan, look.now)[0]
+        robot, plan = self._bridge.plan.robot, self._bridge.plan.state_map
+        positions = self._bridge.states.compute_joint_motion(plan, moment.now)[0]
         facts = [Fact('known', int(np.isfinite(positions).sum()))]
         for binding in robot.bindings:
             motors = [robot.actuator_names[place] for place in binding.actuators]
@@ -364,7 +366,7 @@ class BridgeWatch:
             if binding.is_identity:
                 continue
             name, counts = binding.spec.name, unmapped[binding.spec.name]
-            lately = _join(self._recent.list_grown(('map', name), counts))
+            lately = _join(self._events.list_grown(('map', name), counts))
             facts = [Fact('loaded', True), Fact('type', binding.spec.type)]
             facts += [*_list_counts('not mapped', counts), Fact('not mapped now', lately, WARN)]
             yield make_status(f'transmission {name}', facts)
@@ -391,7 +393,7 @@ class BridgeWatch:
             for namespace in sorted(reached):
                 topics = [outputs[each] for name in names if (each := namespace + name) in outputs]
                 place, is_heard = topics[0].place, any(peers.names for peers in topics)
-                unheard.append(self._recent.confirm(place, '' if is_heard else place))
+                unheard.append(self._events.confirm(place, '' if is_heard else place))
             found.append(', '.join(filter(None, unheard)))
         return found
 

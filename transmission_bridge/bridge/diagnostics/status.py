@@ -99,7 +99,7 @@ def _make_status(name: str, facts: tuple[Fact, ...], fine: str, state: str) -> S
     )
 
 
-class Recent:
+class EventHistory:
     """
     Counts and facts of earlier looks.
 

@@ -63,22 +63,22 @@ class TunedFile:
         self._node = node
 
     def read_tuned_numbers(
-        self, robot: RobotTransmissions, given: Mapping[str, float | bool]
+        self, robot: RobotTransmissions, overrides: Mapping[str, float | bool]
     ) -> tuple[dict[str, float], tuple[Finding, ...]]:
         """
         Return the valid numbers, and a finding for each transmission with invalid numbers.
 
         :param robot: The robot.
-        :param given: Numbers of the parameter file, which override these, by parameter. Another
-            offset, limit or torque constant is used; another number is an error, because the
-            others are not valid with it.
+        :param overrides: Numbers of the parameter file, which override these, by parameter.
+            Another offset, limit or torque constant is used; another number is an error, because
+            the others are not valid with it.
         :returns: No numbers if the file is missing.
         :raises ParameterError: If it cannot be read, or belongs to another node.
         """
         values: dict[str, float] = {}
         findings = []
         for name, entry in self._read_entries().items():
-            if reason := _explain_rejection(robot, name, entry, given):
+            if reason := _explain_rejection(robot, name, entry, overrides):
                 text = f'tuned_file: the numbers of {shown(name)} are rejected: {reason}'
                 findings.append(Finding('error', text, subject=name))
             else:
@@ -90,7 +90,7 @@ class TunedFile:
         self,
         robot: RobotTransmissions,
         changes: Mapping[str, float],
-        given: Mapping[str, float | bool],
+        overrides: Mapping[str, float | bool],
     ) -> Iterator[str]:
         """
         Write numbers, and what they depend on, to the file atomically when the block succeeds.
@@ -99,7 +99,7 @@ class TunedFile:
 
         :param robot: The robot with its present numbers.
         :param changes: New numbers by parameter.
-        :param given: Numbers of the parameter file for the next start.
+        :param overrides: Numbers of the parameter file for the next start.
         :returns: What is stored, in a sentence.
         :raises ParameterError: If the file cannot be used, or if the parameter file would override
             a number on which others depend.
@@ -109,7 +109,7 @@ class TunedFile:
         stored: dict[str, tuple[float, float]] = {}
         for name in {tunables[each].transmission for each in changes}:
             entries[name] = _make_entry(robot, name, changes, entries.get(name))
-            if reason := _explain_rejection(robot, name, entries[name], given):
+            if reason := _explain_rejection(robot, name, entries[name], overrides):
                 raise ParameterError(f'tuned_file cannot keep the numbers: {reason}')
             stored |= entries[name].numbers
         differences = [
@@ -122,7 +122,7 @@ class TunedFile:
             f'{shortened(differences, show=str) or "none"}'
         )
         if hidden := [
-            each for each, pair in stored.items() if given.get(each, pair[0]) != pair[0]
+            each for each, pair in stored.items() if overrides.get(each, pair[0]) != pair[0]
         ]:
             text += f'; at the next start the parameter file overrides {shortened(hidden)}'
         target, done = os.path.realpath(self._path), ''  # of a link, the linked file
@@ -210,7 +210,7 @@ def _make_entry(
 
 
 def _explain_rejection(
-    robot: RobotTransmissions, name: str, entry: _Entry, given: Mapping[str, float | bool]
+    robot: RobotTransmissions, name: str, entry: _Entry, overrides: Mapping[str, float | bool]
 ) -> str:
     """Return the reason why the numbers of a transmission are not valid; empty if they are."""
     tunables, numbers = _list_tunables(robot, name), entry.numbers
@@ -226,8 +226,8 @@ def _explain_rejection(
     for key, (number, _) in numbers.items():
         # Other numbers are also valid with another offset.
         is_dependency = tunables[key].shapes_map and tunables[key].path[-1] != 'offset'
-        if is_dependency and key in given and given[key] != number:
-            return f'{key} is {number!r}, but {given[key]!r} in the parameter file'
+        if is_dependency and key in overrides and overrides[key] != number:
+            return f'{key} is {number!r}, but {overrides[key]!r} in the parameter file'
     try:
         robot.with_parameters(strip_prefixes({key: pair[0] for key, pair in numbers.items()}))
     except TransmissionBridgeError as error:

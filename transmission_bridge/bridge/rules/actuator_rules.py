@@ -12,7 +12,7 @@ import numpy as np
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, Pattern, POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import split_pairs
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.joint_rules import list_owned_actuators
 from transmission_bridge.bridge.rules.rule import (
     describe_outside,
@@ -31,14 +31,14 @@ class TurnRule(Rule):
     """No position is sent to an actuator in an unknown turn: it could be whole turns away."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all actuators."""
-        if plan.options.wrap_period and not pattern.is_end and pattern.mask[POSITION].any():
-            yield cls(plan)
+        if facts.options.wrap_period and not pattern.is_end and pattern.mask[POSITION].any():
+            yield cls(facts)
 
-    def __init__(self, plan: RobotPlan) -> None:
-        wrapped = split_pairs('wrap_period', plan.options.wrap_period)
-        self._robot, names = plan.robot, plan.robot.actuator_names
+    def __init__(self, facts: RobotFacts) -> None:
+        wrapped = split_pairs('wrap_period', facts.options.wrap_period)
+        self._robot, names = facts.robot, facts.robot.actuator_names
         self._wraps: Mask = np.isin(names, list(wrapped))
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
@@ -69,20 +69,20 @@ class ActuatorLimits(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all actuators."""
-        if np.isfinite(plan.motor_bounds[..., pattern.actuators]).any():
-            yield cls(plan, pattern)
+        if np.isfinite(facts.motor_bounds[..., pattern.actuators]).any():
+            yield cls(facts, pattern)
 
-    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
-        self._plan, self._bounds = plan, plan.motor_bounds
-        self._lower, self._upper = pattern.cut_rows(plan.motor_bounds)
+    def __init__(self, facts: RobotFacts, pattern: Pattern) -> None:
+        self._facts, self._bounds = facts, facts.motor_bounds
+        self._lower, self._upper = pattern.cut_rows(facts.motor_bounds)
         self._may_reject = not pattern.is_end
-        self._rejects = plan.options.limits == 'reject'
+        self._rejects = facts.options.limits == 'reject'
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Clamp, scale or reject."""
-        sent, robot = motion.sent, self._plan.robot
+        sent, robot = motion.sent, self._facts.robot
         outside = (sent < self._lower) | (sent > self._upper)
         if 1 not in outside.tobytes():
             return None
@@ -122,7 +122,7 @@ class ActuatorLimits(Rule):
         self, transmission: str, row: int, own: list[int], numbers: Array, refused: Mask
     ) -> Verdict:
         """Return a rejection with numbers in the units of the driver."""
-        names, units = self._plan.robot.actuator_names, self._plan.units
+        names, units = self._facts.robot.actuator_names, self._facts.units
         numbers, lower, upper = (
             units.of_drivers(each, row, own) for each in (numbers, *self._bounds[:, row, own])
         )
@@ -142,22 +142,22 @@ class Speed(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
         has_positions = pattern.is_trajectory and pattern.mask[POSITION].any()
-        if has_positions and plan.options.limits != 'off':
-            yield cls(plan)
+        if has_positions and facts.options.limits != 'off':
+            yield cls(facts)
 
-    def __init__(self, plan: RobotPlan) -> None:
-        self._robot = plan.robot
-        self._limits = plan.joint_speeds, plan.motor_bounds[1, VELOCITY]
+    def __init__(self, facts: RobotFacts) -> None:
+        self._robot = facts.robot
+        self._limits = facts.joint_speeds, facts.motor_bounds[1, VELOCITY]
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject a trajectory that is faster; it is never changed."""
         robot, joints, actuators = self._robot, motion.values[POSITION], motion.sent[POSITION]
         assert motion.trajectory is not None
-        record, given, _ = motion.trajectory
-        rows = np.flatnonzero(given[POSITION])
+        record, filled, _ = motion.trajectory
+        rows = np.flatnonzero(filled[POSITION])
         if len(rows) < 2:
             return None
         joints, actuators = joints[rows], actuators[rows]

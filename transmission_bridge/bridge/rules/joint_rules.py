@@ -19,7 +19,7 @@ from transmission_bridge.bridge.motion import (
     POSITION,
     VELOCITY,
 )
-from transmission_bridge.bridge.robot_plan import CoupledJoints, RobotPlan
+from transmission_bridge.bridge.robot_facts import CoupledJoints, RobotFacts
 from transmission_bridge.bridge.rules.rule import (
     describe_outside,
     list_names,
@@ -59,28 +59,29 @@ class JointLimitRule(Rule):
     """With ``limits`` a number outside the limits of its joint is clamped or rejected."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
-        if not pattern.is_end and plan.options.limits != 'off':
-            yield cls(plan, pattern)
+        if not pattern.is_end and facts.options.limits != 'off':
+            yield cls(facts, pattern)
 
-    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
-        self._names = plan.robot.joint_names
-        self._lower, self._upper = pattern.cut_rows(plan.joint_bounds)
-        self._rejects = plan.options.limits == 'reject'
+    def __init__(self, facts: RobotFacts, pattern: Pattern) -> None:
+        self._names = facts.robot.joint_names
+        self._lower, self._upper = pattern.cut_rows(facts.joint_bounds)
+        self._rejects = facts.options.limits == 'reject'
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Clamp, or reject; a lower limit above the upper one always rejects."""
         values = motion.values
-        outside = (values < self._lower) | (values > self._upper)
-        if 1 not in outside.tobytes():
+        limited = np.minimum(np.maximum(values, self._lower), self._upper)
+        if limited.tobytes() == values.tobytes():
             return None
+        outside = (values < self._lower) | (values > self._upper)
         refused = outside if self._rejects else outside & (self._lower > self._upper)
         if refused.any():
             found = describe_outside(self._names, values, refused, self._lower, self._upper)
             changes = [('limited', list_names(self._names, refused))]
             return Verdict('limit', f'outside the limits: {found}', changes=changes)
-        np.clip(values, self._lower, self._upper, out=values)
+        values[...] = limited
         return Verdict(changes=[('clamped', list_names(self._names, outside))])
 
 
@@ -95,11 +96,11 @@ class Partners(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule, or a rejection, for each group with commands to some of its joints."""
-        rejects = plan.options.partial_commands == 'reject'
-        for group in plan.groups:
-            mask, everyone = pattern.mask[:, group.joints], plan.make_mask(group.joints)
+        rejects = facts.options.partial_commands == 'reject'
+        for group in facts.groups:
+            mask, everyone = pattern.mask[:, group.joints], facts.make_mask(group.joints)
             commanded = mask.any(axis=0)
             if mask[mask.any(axis=1)].all():
                 continue
@@ -112,19 +113,19 @@ class Partners(Rule):
                 why = 'and were commanded in different modes; command them in the same'
                 yield Rejected('mixed_coupled', f'{names} {why}', everyone)
             elif group.can_hold and not rejects:
-                yield cls(plan, pattern, group, about)
+                yield cls(facts, pattern, group, about)
             elif not group.can_lead or not pattern.is_command:
                 why = ', and it has too few actuators to hold them'
                 why = ' (partial_commands is reject)' if rejects else why
                 yield Rejected('partial', f'no {pattern.kind} {about}{why}', everyone)
 
     def __init__(
-        self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints, about: str
+        self, facts: RobotFacts, pattern: Pattern, group: CoupledJoints, about: str
     ) -> None:
         mask = pattern.mask[:, group.joints]
         commanded = mask.any(axis=0)
         self._lead, self._missing = group.joints[commanded][0], group.joints[~commanded]
-        self._everyone, self._about = plan.make_mask(group.joints), about
+        self._everyone, self._about = facts.make_mask(group.joints), about
         self._rows = np.flatnonzero(mask.any(axis=1)).tolist()
         self._names: Sequence[str] = [f'{each} command' for each in FIELDS]
         self._still: tuple[int, ...] = ()
@@ -166,9 +167,9 @@ class NeededArrays(Rule):
     """A waypoint has the arrays that a mechanism with a position-dependent ratio needs."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule for each such mechanism in a trajectory."""
-        for binding in plan.robot.bindings if pattern.is_trajectory else ():
+        for binding in facts.robot.bindings if pattern.is_trajectory else ():
             if not binding.transmission.is_constant and pattern.commands(binding):
                 yield cls(binding)
 
@@ -178,11 +179,11 @@ class NeededArrays(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject a waypoint without positions, or with accelerations without velocities."""
         assert motion.trajectory is not None
-        given = motion.trajectory.given
-        lacks = ~given[POSITION]
+        filled = motion.trajectory.filled
+        lacks = ~filled[POSITION]
         if lacks.any():
             return Verdict('no_position', self._describe(lacks, 'no positions'))
-        lacks = given[ACCELERATION] & ~given[VELOCITY]
+        lacks = filled[ACCELERATION] & ~filled[VELOCITY]
         if lacks.any():
             what = 'accelerations without velocities'
             return Verdict('no_velocity', self._describe(lacks, what))
@@ -204,24 +205,24 @@ class Followers(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule for each such group with a command."""
-        for group in plan.groups:
+        for group in facts.groups:
             if not group.can_hold and pattern.mask[:, group.joints].any():
-                yield cls(plan, pattern, group)
+                yield cls(facts, pattern, group)
 
-    def __init__(self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints) -> None:
+    def __init__(self, facts: RobotFacts, pattern: Pattern, group: CoupledJoints) -> None:
         self._group, self._joints = group, group.joints
         mask = pattern.mask[:, group.joints]
         self._has_rates, self._has_efforts = mask[VELOCITY].any(), mask[EFFORT].any()
-        self._given = np.flatnonzero(mask.any(axis=0))
+        self._commanded = np.flatnonzero(mask.any(axis=0))
         self._may_reject = not pattern.is_end
-        self._clamps = plan.options.limits == 'clamp'
-        self._bounds: Array = plan.joint_bounds[:, :EFFORT, group.joints].swapaxes(0, 1)
+        self._clamps = facts.options.limits == 'clamp'
+        self._bounds: Array = facts.joint_bounds[:, :EFFORT, group.joints].swapaxes(0, 1)
         ends: Array = np.array([[-np.inf], [np.inf]])
         if group.constants is not None:  # products are faster than the maps
             jacobian, offset = group.constants
-            self._inverse = np.linalg.pinv(jacobian[self._given])
+            self._inverse = np.linalg.pinv(jacobian[self._commanded])
             if jacobian.shape[1] == 1:
                 with np.errstate(divide='ignore', invalid='ignore'):  # a joint may stand still
                     ends = (self._bounds[POSITION] - offset) / jacobian[:, 0]
@@ -234,7 +235,7 @@ class Followers(Rule):
             np.fmin.reduce(np.fmax(*ends), initial=np.inf),
         )
         whole = group.binding.transmission
-        self._leaders = whole.select_joints(self._given.tolist()) or whole
+        self._leaders = whole.select_joints(self._commanded.tolist()) or whole
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Replace positions and velocities by those of the actuators, within limits."""
@@ -242,7 +243,7 @@ class Followers(Rule):
         place, motors = known.position[self._joints], None
         for row, (lower, upper) in enumerate(self._bounds):
             own = motion.values[row][..., self._joints]
-            is_given = ~np.isnan(own[..., self._given[:1]])
+            is_given = ~np.isnan(own[..., self._commanded[:1]])
             # The ratio depends on the commanded position, else on the measured one.
             sent = self._to_actuators(row, own if row else np.where(is_given, own, place), place)
             moved = self._to_joints(row, sent, motors)
@@ -271,16 +272,16 @@ class Followers(Rule):
             place, motors = moved, sent
         if self._has_efforts:
             own = motion.values[EFFORT][..., self._joints]
-            is_left_out = np.isnan(own) & ~np.isnan(own[..., self._given[:1]])
+            is_left_out = np.isnan(own) & ~np.isnan(own[..., self._commanded[:1]])
             motion.values[EFFORT][..., self._joints] = np.where(is_left_out, 0.0, own)
         return Verdict(changes=changes) if changes else None
 
     def _to_actuators(self, row: int, values: Array, at: Array) -> Array:
         if self._group.constants is None:
-            given = values[..., self._given], at[..., self._given]
-            return self._leaders.joint_to_actuator(FIELDS[row], given[0], at=given[1])
+            own, at = values[..., self._commanded], at[..., self._commanded]
+            return self._leaders.joint_to_actuator(FIELDS[row], own, at=at)
         values = values - self._group.constants[1] * (row == POSITION)
-        return values[..., self._given] @ self._inverse.T
+        return values[..., self._commanded] @ self._inverse.T
 
     def _to_joints(self, row: int, values: Array, at: Array | None) -> Array:
         if self._group.constants is None:
@@ -294,30 +295,30 @@ class StepRule(Rule):
     """With ``max_step`` a position too far from the last one is counted, or rejected."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
         has_positions = pattern.mask[POSITION].any() and not pattern.is_end
-        if has_positions and plan.options.max_step != 'off':
-            yield cls(plan, pattern)
+        if has_positions and facts.options.max_step != 'off':
+            yield cls(facts, pattern)
 
-    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
-        self._names, self._speeds = plan.robot.joint_names, plan.joint_speeds
-        self._least: Array = plan.joint_speeds * _STEP_TIME
+    def __init__(self, facts: RobotFacts, pattern: Pattern) -> None:
+        self._names, self._speeds = facts.robot.joint_names, facts.joint_speeds
+        self._least: Array = facts.joint_speeds * _STEP_TIME
         self._positions = pattern.complete[POSITION].tobytes()
-        self._warns = plan.options.max_step == 'warn'
+        self._warns = facts.options.max_step == 'warn'
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Compare the distance to positions with velocity limits."""
         targets = motion.values[POSITION]
-        if motion.trajectory is None and not ledger.has_astray:
+        if motion.trajectory is None and not ledger.has_rejected:
             step = np.abs(targets - ledger.joints[POSITION])
             if (step <= self._least).tobytes() == self._positions:
                 return None  # near enough for any time
         origin = ledger.compute_step_origins(known)
         time: Array | float = np.minimum(ledger.compute_command_ages(known.now), _LONGEST_STEP)
         if motion.trajectory is not None:
-            record, given, start = motion.trajectory
-            first = int(np.argmax(given[POSITION]))
+            record, filled, start = motion.trajectory
+            first = int(np.argmax(filled[POSITION]))
             seconds, nanoseconds = record.points[first].time
             time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
             targets = targets[first]
@@ -351,16 +352,16 @@ class Outward(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
-        if pattern.mask[VELOCITY : EFFORT + 1].any() and plan.options.limits != 'off':
-            yield cls(plan, may_reject=not pattern.is_end)
+        if pattern.mask[VELOCITY : EFFORT + 1].any() and facts.options.limits != 'off':
+            yield cls(facts, may_reject=not pattern.is_end)
 
-    def __init__(self, plan: RobotPlan, *, may_reject: bool) -> None:
-        self._names = plan.robot.joint_names
-        self._lower, self._upper = plan.joint_bounds[:, POSITION]
-        self._rejects = plan.options.limits == 'reject' and may_reject
-        self._moving, self._together = plan.options.zero_max_velocity, plan.together
+    def __init__(self, facts: RobotFacts, *, may_reject: bool) -> None:
+        self._names = facts.robot.joint_names
+        self._lower, self._upper = facts.joint_bounds[:, POSITION]
+        self._rejects = facts.options.limits == 'reject' and may_reject
+        self._moving, self._together = facts.options.zero_max_velocity, facts.together
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Set outward rates to zero, or reject."""
@@ -405,14 +406,14 @@ class Map(Rule):
     """
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield the map of single samples, or of waypoints."""
         if pattern.named.any():
-            yield (_WaypointMap if pattern.is_trajectory else cls)(plan)
+            yield (_WaypointMap if pattern.is_trajectory else cls)(facts)
 
-    def __init__(self, plan: RobotPlan) -> None:
-        self._robot, self._map = plan.robot, plan.stream.map_command
-        self._scales = plan.units.scales
+    def __init__(self, facts: RobotFacts) -> None:
+        self._robot, self._map = facts.robot, facts.stream.map_command
+        self._scales = facts.units.scales
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; if it is rejected, the rates that it should replace end."""
@@ -421,7 +422,7 @@ class Map(Rule):
         if is_finite.tobytes() == motion.pattern.result:
             return None
         expected = np.frombuffer(motion.pattern.result, dtype=bool).reshape(sent.shape)
-        lost, over = [], np.zeros(motion.values.shape[1], dtype=bool)
+        lost, expiring = [], np.zeros(motion.values.shape[1], dtype=bool)
         for binding in self._robot.bindings:
             joints, own = list(binding.joints), list_owned_actuators(binding)
             still = (motion.values[:, joints] == 0.0).all(axis=1)
@@ -431,7 +432,7 @@ class Map(Rule):
             if is_finite[:, own][expected[:, own]].all():
                 continue
             lost.append(binding.spec.name)
-            over[joints] = expected[VELOCITY:, own].any()
+            expiring[joints] = expected[VELOCITY:, own].any()
             if motion.due is not None:
                 rows = np.flatnonzero(~np.isnan(motion.values[:, joints]).all(axis=1))
                 active = ledger.mask_active_actuators()[np.ix_(rows, own)]
@@ -442,7 +443,7 @@ class Map(Rule):
             return None
         why = 'outside its domain, singular, too large, or its position is unknown'
         sentence = f'a command cannot be mapped by {shortened(lost)}: {why}'
-        return Verdict('unmapped', sentence, ends=over)
+        return Verdict('unmapped', sentence, expiring=expiring)
 
 
 class _WaypointMap(Map):
@@ -451,10 +452,10 @@ class _WaypointMap(Map):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; reject a waypoint that cannot be mapped."""
         assert motion.trajectory is not None
-        robot, values, given = self._robot, motion.values, motion.trajectory.given
-        sent = motion.sent = np.full((*given.shape, len(robot.actuator_names)), np.nan)
+        robot, values, filled = self._robot, motion.values, motion.trajectory.filled
+        sent = motion.sent = np.full((*filled.shape, len(robot.actuator_names)), np.nan)
         for row, interface in enumerate((*FIELDS, 'acceleration')):
-            if (points := given[row]).any():
+            if (points := filled[row]).any():
                 at, rate = values[POSITION, points], values[VELOCITY, points]
                 sent[row, points] = robot.joint_to_actuator(
                     interface, values[row, points], at=at, rate=rate, report=ledger.report
@@ -464,7 +465,7 @@ class _WaypointMap(Map):
         is_finite = np.isfinite(sent / scales)
         for binding in filter(motion.pattern.commands, robot.bindings):
             is_mapped = is_finite[..., list_owned_actuators(binding)].all(axis=-1)
-            for row, point in np.argwhere(given & ~is_mapped):
+            for row, point in np.argwhere(filled & ~is_mapped):
                 return Verdict(
                     'unmapped',
                     f'{ARRAYS[row]} of waypoint {point} cannot be mapped by {binding.spec.name}: '

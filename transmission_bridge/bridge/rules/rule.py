@@ -12,7 +12,7 @@ import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import Motion, Pattern
-from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import shortened
 from transmission_bridge.types import Array, Mask
@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
     :param reason: Reason of the rejection; empty: none.
     :param sentence: Place, expectation and finding.
     :param joints: Mask of the joints that cause a rejection, if it may concern them alone.
-    :param ends: Mask of the joints with rates that end; ``None``: no end is due.
+    :param expiring: Mask of the joints with rates that expire; ``None``: none.
     :param changes: Count of :class:`CommandCounts`, and the joints.
     :param shares: Remaining share of the effort of joints.
     """
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
     reason: str = ''
     sentence: str = ''
     joints: Mask | None = None
-    ends: Mask | None = None
+    expiring: Mask | None = None
     changes: Sequence[tuple[str, Sequence[str]]] = ()
     shares: dict[str, float] = {}
 
@@ -45,7 +45,7 @@ class Rule:
     """A rule for the motions of one pattern; it ignores NaN, as of joints rejected before."""
 
     @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield the rules that a pattern needs."""
         raise NotImplementedError
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
-from transmission_bridge.bridge.motion import EFFORT, END, Motion, VELOCITY
-from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.motion import EFFORT, END, Motion, Pattern, POSITION, VELOCITY
+from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.actuator_rules import ActuatorLimits
 from transmission_bridge.bridge.rules.joint_rules import Followers
 from transmission_bridge.bridge.states.states import KnownState
@@ -31,17 +31,19 @@ FACTOR = 2.0
 _ROUNDING = 1e-9
 
 
-def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger: Ledger) -> None:
+def check_tuning(
+    before: RobotFacts, after: RobotFacts, position: Array, live: Mask, ledger: Ledger
+) -> None:
     """
     Reject a change after which the next command would move a joint suddenly.
 
     Each changed transmission with a commanded joint is checked at the present position, with the
     present commands and with those after each trajectory.
 
-    :param before: A plan in use.
-    :param after: The new plan; joints and actuators are the same.
-    :param position: Positions of the actuators in SI, shape ``(n_actuators,)``; NaN: ratios that
-        depend on it are not compared.
+    :param before: The robot in use.
+    :param after: The new one; joints and actuators are the same.
+    :param position: Positions of the actuators in SI, shape ``(n_actuators,)``; NaN: a ratio that
+        depends on it is unknown, which rejects the change.
     :param live: Mask of the commanded joints, shape ``(n_joints,)``.
     :param ledger: Their commands.
     :raises ParameterError: If an entry of ``J = dq/da`` changes its sign; if an entry or a torque
@@ -71,27 +73,32 @@ def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger:
             limits = (before, after)
             sent = [_map_commands(after, each, ledger, commands, position) for each in limits]
             _check_rates(binding, *(after.units.of_drivers(each) for each in sent))
-            ends = [after.robot.actuator_to_joint('position', each[0]) for each in sent]
-            moved = np.fmax(moved, np.abs(ends[1] - ends[0])[list(binding.joints)])
+            targets = [after.robot.actuator_to_joint('position', each[POSITION]) for each in sent]
+            shifts = np.where(np.isnan(commands[0][POSITION]), 0.0, np.abs(np.subtract(*targets)))
+            moved = np.maximum(moved, shifts[list(binding.joints)])
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
-            if shift > limit * (1.0 + _ROUNDING):
+            if not shift <= limit * (1.0 + _ROUNDING):  # an unknown shift may be a large one
                 what = f'would shift by {shift:.3g} {unit}, more than {limit:g} {unit}'
                 raise _new_error(binding, f'{member.name} {what}')
 
 
 def _map_commands(
-    plan: Plan, limited: Plan, ledger: Ledger, commands: tuple[Array, Array], position: Array
+    facts: RobotFacts,
+    limited: RobotFacts,
+    ledger: Ledger,
+    commands: tuple[Array, Array],
+    position: Array,
 ) -> Array:
-    """Return commands of joints mapped to the actuators, within the limits of another plan."""
-    (joints, actuators), measured = commands, plan.robot.actuator_to_joint('position', position)
+    """Return commands of joints mapped to the actuators, within the limits of another robot."""
+    (joints, actuators), measured = commands, facts.robot.actuator_to_joint('position', position)
     unknown = np.full_like(measured, np.nan), np.full_like(actuators, np.nan)
     known = KnownState(0.0, measured, *unknown)
-    pattern = limited.find_pattern(END, np.isfinite(joints).tobytes())
+    pattern = Pattern(limited, END, np.isfinite(joints).tobytes())
     motion = Motion('', pattern, joints.copy(), actuators)
     for rule in Followers.make(limited, motion.pattern):
         rule.apply(motion, known, ledger)
-    motion.sent = plan.stream.map_command(motion.values, measured, MapReport()).copy()
+    motion.sent = facts.stream.map_command(motion.values, measured, MapReport()).copy()
     for rule in ActuatorLimits.make(limited, motion.pattern):
         rule.apply(motion, known, ledger)
     return motion.sent

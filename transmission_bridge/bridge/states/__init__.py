@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
+from transmission_bridge.bridge.states.encoders import (
+    Encoders as Encoders,
+    list_wrap_periods as list_wrap_periods,
+)
 from transmission_bridge.bridge.states.sensors import SensorPath as SensorPath
-from transmission_bridge.bridge.states.state_plan import (
+from transmission_bridge.bridge.states.state_map import (
+    DriverIndex as DriverIndex,
     list_followers as list_followers,
-    NamePlan as NamePlan,
-    StatePlan as StatePlan,
+    StateMap as StateMap,
 )
 from transmission_bridge.bridge.states.states import StampFilter as StampFilter, States as States
-from transmission_bridge.bridge.states.turns import (
-    list_wrap_periods as list_wrap_periods,
-    TurnPlan as TurnPlan,
-    unwrap_positions as unwrap_positions,
-)
+from transmission_bridge.bridge.states.turns import unwrap_positions as unwrap_positions

@@ -13,7 +13,7 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
-from transmission_bridge.bridge.states.state_plan import NamePlan
+from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import JointStateRecord, Layout
@@ -46,25 +46,25 @@ class SensorPath:
     ) -> None:
         self._interface, self._row = interface, FIELDS.index(field)
         self._driver_names, self.report = driver_names or {}, MapReport()
-        self._robot, self._plan = robot, self._make_plan(robot)
-        self._states = States(self._plan, options)
+        self._robot, self._index = robot, self._make_index(robot)
+        self._states = States(self._index, options)
 
-    def _make_plan(self, robot: RobotTransmissions) -> NamePlan:
+    def _make_index(self, robot: RobotTransmissions) -> DriverIndex:
         names, lost = robot.actuator_names, robot.lost_actuators
-        return NamePlan(names, self._driver_names, lost, DriverUnits(robot))
+        return DriverIndex(names, self._driver_names, lost, DriverUnits(robot))
 
     def replace_robot(self, robot: RobotTransmissions) -> None:
         """Replace the robot between two messages; joints and actuators must be the same."""
-        before, self._robot, self._plan = self._plan, robot, self._make_plan(robot)
-        self._states.replace_plan(before, self._plan)
+        before, self._robot, self._index = self._index, robot, self._make_index(robot)
+        self._states.replace_index(before, self._index)
 
     def reset(self) -> None:
         """Forget all messages."""
-        self._states.reset(self._plan)
+        self._states.reset()
 
     def record_time(self, now: float) -> None:
         """Forget all messages if time went backwards."""
-        self._states.record_time(self._plan, now)
+        self._states.record_time(now)
 
     def map_sensors(
         self,
@@ -84,7 +84,7 @@ class SensorPath:
             unknown; position-dependent transmissions need them for torques.
         :returns: The known values, in the same field; ``None`` if no value is known.
         """
-        self._states.merge_message(self._plan, source, layout, data, stamp, now)
+        self._states.merge_message(self._index, source, layout, data, stamp, now)
         values = self._map_to_joints(self._states.read_values(now)[self._row], actuator_position)
         known = np.isfinite(values)
         if not known.any():

@@ -28,7 +28,7 @@ from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, RECORDED
 from transmission_bridge.bridge.states.pace import Pace
 from transmission_bridge.bridge.states.spells import Spells
-from transmission_bridge.bridge.states.state_plan import NamePlan, StatePlan
+from transmission_bridge.bridge.states.state_map import DriverIndex, StateMap
 from transmission_bridge.bridge.states.turns import Turns
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import FIELDS
@@ -181,10 +181,10 @@ class States:
     other drivers stay. If time goes backwards, everything is forgotten: with a timeout at once,
     without one at the next message. A message is used atomically.
 
-    Only indices and numbers are stored; methods that need names, units or maps receive a plan.
+    Only indices and numbers are stored; methods that need names, units or maps receive them.
     Joint states are computed from numbers of actuators; numbers may also be those of joints.
 
-    :param plan: Names of the actuators, and single-turn encoders.
+    :param index: Names of the actuators, and single-turn encoders.
     :param options: ``state_timeout`` is used; 0: never; -1: for each driver five periods, from 1 s
         to 5 s. By default numbers never time out.
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
@@ -199,14 +199,14 @@ class States:
 
     def __init__(
         self,
-        plan: NamePlan,
+        index: DriverIndex,
         options: BridgeOptions = RECORDED,
         *,
         stamp_hold: float = 0.0,
     ) -> None:
-        self._shape, self._endless = (len(FIELDS), plan.count), np.full(plan.count, np.nan)
-        self.turns = None if plan.turns is None else Turns(plan.turns)
-        self.spells, self._pace = Spells(plan.count), Pace()
+        self._shape, self._endless = (len(FIELDS), index.count), np.full(index.count, np.nan)
+        self.turns = None if index.encoders is None else Turns(index.encoders)
+        self.spells, self._pace = Spells(index.count), Pace()
         timeout = options.state_timeout
         self._is_auto = timeout == AUTO
         self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
@@ -216,9 +216,9 @@ class States:
         self.not_finite = np.zeros(self._shape, dtype=np.int64)
         self.contests = 0
         self._latest = -math.inf
-        self.reset(plan)
+        self.reset()
 
-    def reset(self, plan: NamePlan) -> None:
+    def reset(self) -> None:
         """Forget all messages."""
         self._values: Array = np.full(self._shape, np.nan)
         # Number of the driver of each value: only that driver may withdraw it.
@@ -235,28 +235,28 @@ class States:
         self._drivers: dict[str, _Driver] = {}
         self._is_contested = self._is_mapped = False
         self._watch_rows()
-        if self.turns is not None and plan.turns is not None:
-            self.turns.reset(plan.turns)
-        self.spells.begin_unheard(None if plan.turns is None else plan.turns.wraps)
+        if self.turns is not None:
+            self.turns.reset()
+        self.spells.begin_unheard(None if self.turns is None else self.turns.wraps)
         self.forget_stamps()
 
-    def replace_plan(self, before: NamePlan, after: NamePlan) -> None:
-        """Convert the known numbers if a new plan has other units; see :attr:`Bridge.plan`."""
+    def replace_index(self, before: DriverIndex, after: DriverIndex) -> None:
+        """Convert the known numbers if a new index has other units; see :attr:`Bridge.plan`."""
         self._is_mapped = False
-        old, new = (1.0 if plan.scales is None else plan.scales for plan in (before, after))
+        old, new = (1.0 if each.scales is None else each.scales for each in (before, after))
         if not np.array_equal(old, new):
             self._values *= np.divide(new, old)
             self._pace.forget()
         for driver in self._drivers.values():
             driver.layout = None
-        if self.turns is not None and before.turns is not None and after.turns is not None:
-            self.turns.accept_tuning(before.turns, after.turns)
+        if self.turns is not None and after.encoders is not None:
+            self.turns.accept_tuning(after.encoders)
 
     # -- messages --------------------------------------------------------------------------------
 
     def merge_message(
         self,
-        plan: NamePlan,
+        index: DriverIndex,
         source: str,
         layout: Layout,
         data: JointStateRecord,
@@ -277,7 +277,7 @@ class States:
         driver = self._drivers.get(source, _STRANGER)
         is_usual = layout is driver.layout and self._latest <= now <= driver.heard + driver.usual
         if not is_usual:
-            driver = self._look_up_driver(plan, source, layout, now)
+            driver = self._look_up_driver(index, source, layout, now)
         rows, target, entries = data.rows, driver.target, driver.entries
         if rows is None or target is None:
             self._write_numbers(entries, data)
@@ -289,13 +289,15 @@ class States:
         is_finite = 0 not in self._finite_bytes
         if not is_finite:
             self._drop_infinite(entries)
-        if self.turns is not None and plan.turns is not None and layout.lengths[0]:
+        if self.turns is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
-            positions, timeouts = self._values[0], self._find_timeouts()[0]
-            self.turns.count_turns(plan.turns, positions, entries.places, timeouts, now, sent)
+            timeouts = self._find_timeouts()[POSITION]
+            self._values[POSITION] = self.turns.count_turns(
+                self._values[POSITION], entries.places, timeouts, now, sent
+            )
             self._follow_turns()
         if not is_usual or not is_finite or driver.has_blanks:
-            self._begin_spells(plan, driver, now)
+            self._begin_spells(driver, now)
         driver.stamp, driver.heard = stamp, now
         self._latest, self._is_mapped = now, False
         if now >= self._pace.due and not (is_finite and VELOCITY in entries.rows):
@@ -303,20 +305,22 @@ class States:
             is_unknown = np.isnan(self._values[0])
             self._pace.record_positions(np.where(is_unknown, counted, self._values[0]), now)
 
-    def _look_up_driver(self, plan: NamePlan, source: str, layout: Layout, now: float) -> _Driver:
+    def _look_up_driver(
+        self, index: DriverIndex, source: str, layout: Layout, now: float
+    ) -> _Driver:
         """Return the driver of a message that is its first one or not like its last one."""
         # First, because it may reject the message.
-        entries = plan.find_entries(source, layout)
+        entries = index.find_entries(source, layout)
         if not entries.count:
             self._count_unknown(entries.unknown)
-            raise MessageError('foreign', plan.describe_foreign(source, layout.names))
-        self.record_time(plan, now)
+            raise MessageError('foreign', index.describe_foreign(source, layout.names))
+        self.record_time(now)
         driver = self._drivers.get(source)
         if driver is None:
             usual = -1.0 if self._is_auto else self._timeout
             driver = _Driver(len(self._drivers), entries, self._timeout, usual)
             self._drivers[source] = driver
-        self._end_spells(plan, now)  # by the last layout
+        self._end_spells(now)  # by the last layout
         self._record_period(driver, now)
         if layout is not driver.layout:
             self._record_giver(driver, layout, entries)
@@ -332,13 +336,13 @@ class States:
         self._count_unknown(entries.unknown)
         places, picks, scales, rows = entries.places, entries.picks, entries.scales, data.rows
         if rows is not None:
-            given = rows if picks is None else rows[:, picks]
-            self._values[:, places] = given if scales is None else given * scales
+            used = rows if picks is None else rows[:, picks]
+            self._values[:, places] = used if scales is None else used * scales
             return
         for row, numbers in enumerate((data.position, data.velocity, data.effort)):
             if len(numbers):
-                given = numbers if picks is None else numbers[picks]
-                self._values[row, places] = given if scales is None else given * scales[row]
+                used = numbers if picks is None else numbers[picks]
+                self._values[row, places] = used if scales is None else used * scales[row]
 
     def _drop_infinite(self, entries: Entries) -> None:
         """Count NaN and infinite numbers of a message, and make infinite ones unknown."""
@@ -346,12 +350,12 @@ class States:
             self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
         np.copyto(self._values, np.nan, where=np.isinf(self._values))
 
-    def record_time(self, plan: NamePlan, now: float) -> None:
+    def record_time(self, now: float) -> None:
         """Forget everything if time went backwards."""
         if now < self._latest:
-            self.reset(plan)
-            if self.turns is not None and plan.turns is not None:
-                self.turns.forget_turns(plan.turns)
+            self.reset()
+            if self.turns is not None:
+                self.turns.forget_turns()
         self._latest = now
 
     def _record_period(self, driver: _Driver, now: float) -> None:
@@ -412,17 +416,17 @@ class States:
 
     # -- spells of knowledge ---------------------------------------------------------------------
 
-    def _end_spells(self, plan: NamePlan, now: float) -> None:
+    def _end_spells(self, now: float) -> None:
         """End the spells of actuators that are not known any more."""
         receipts, timeouts, counted = self._find_receipts(), self._find_timeouts(), self._endless
-        if self.turns is not None and plan.turns is not None:
-            counted = self.turns.compute_counted_until(plan.turns, timeouts[POSITION])
+        if self.turns is not None:
+            counted = self.turns.compute_counted_until(timeouts[POSITION])
         self.spells.end_spells(now, receipts, timeouts, counted)
 
-    def _begin_spells(self, plan: NamePlan, driver: _Driver, now: float) -> None:
+    def _begin_spells(self, driver: _Driver, now: float) -> None:
         """Begin the spells of actuators that a message of a driver makes known."""
         if now > self.spells.until:
-            self._end_spells(plan, now)
+            self._end_spells(now)
         is_finite = self._is_finite.reshape(-1, self._shape[1])
         is_read = np.zeros(self._shape[1], dtype=bool)
         places, rows = driver.entries.places, list(driver.entries.rows)
@@ -448,7 +452,7 @@ class States:
 
     # -- turns of single-turn encoders, see the methods of Turns ---------------------------------
 
-    def use_absolute_positions(self, plan: NamePlan, positions: Array, now: float) -> None:
+    def use_absolute_positions(self, positions: Array, now: float) -> None:
         """
         Use absolute positions of actuators in unknown turns.
 
@@ -456,45 +460,47 @@ class States:
         :param now: Time of receipt [s], by the clock of :meth:`merge_message`. Only readings of
             nearly the same time are compared.
         """
-        if self.turns is not None and plan.turns is not None:
-            self._is_mapped, timeouts = False, self._find_timeouts()[0]
-            known = self._values[0]
-            self.turns.use_absolute_positions(plan.turns, positions, known, timeouts, now)
+        if self.turns is not None:
+            self._is_mapped, timeouts = False, self._find_timeouts()[POSITION]
+            self._values[POSITION] = self.turns.use_absolute_positions(
+                positions, self._values[POSITION], timeouts, now
+            )
             self._follow_turns()
 
     def compute_nearest_turns(
-        self, plan: NamePlan, wanted: Mapping[str, float], now: float, max_age: float = math.inf
+        self, wanted: Mapping[str, float], now: float, max_age: float = math.inf
     ) -> Array:
         """
         Return positions by recent readings; see :meth:`Turns.compute_nearest_turns`.
 
         :param max_age: Largest age of a reading [s].
         """
-        if self.turns is None or plan.turns is None:
-            return np.full(plan.count, np.nan)
+        if self.turns is None:
+            return self._endless.copy()
         oldest = now - np.minimum(self._find_timeouts()[0], max_age)
-        return self.turns.compute_nearest_turns(plan.turns, wanted, oldest)
+        return self.turns.compute_nearest_turns(wanted, oldest)
 
-    def settle_turns(self, plan: NamePlan, positions: Array) -> None:
+    def settle_turns(self, positions: Array) -> None:
         """Accept positions of actuators in unknown turns, NaN: none."""
-        if self.turns is not None and plan.turns is not None:
+        if self.turns is not None:
             # A reading may have become too old since the positions were found.
             self._is_mapped, self._fresh_until = False, -math.inf
-            self.turns.settle_turns(plan.turns, positions)
+            self.turns.settle_turns(positions)
             np.copyto(self._values[0], positions, where=np.isfinite(positions))
             self._follow_turns()
 
-    def reopen_turns(self, plan: NamePlan, joints: Array) -> bool:
+    def reopen_turns(self, joints: Array) -> bool:
         """Lose turns by the positions of joints; see :meth:`Turns.reopen_turns`."""
-        if self.turns is None or plan.turns is None:
+        if self.turns is None:
             return False
-        is_lost = self.turns.reopen_turns(plan.turns, joints, self._values[0])
+        lost = self.turns.reopen_turns(joints, self._values[POSITION])
+        self._values[POSITION, lost] = np.nan
         self._follow_turns()
-        return is_lost
+        return bool(lost.any())
 
     # -- the joints ------------------------------------------------------------------------------
 
-    def encode_state(self, plan: StatePlan, now: float = 0.0) -> bytes | None:
+    def encode_state(self, state_map: StateMap, now: float = 0.0) -> bytes | None:
         """
         Return the serialised joint states with the stamp of the latest input.
 
@@ -503,38 +509,40 @@ class States:
         stamp = self.choose_stamp(now)
         if stamp is None:
             return None
-        joints = self._map_values(plan, self.read_values(now))
-        np.isfinite(joints, plan.is_finite)
-        if 0 in plan.finite_bytes or not plan.is_plain:
-            return plan.encode_partial_state(stamp, joints)
-        plan.rows[...] = joints
-        return plan.writer.write_message(*stamp)
+        joints = self._map_values(state_map, self.read_values(now))
+        np.isfinite(joints, state_map.is_finite)
+        if 0 in state_map.finite_bytes or not state_map.is_plain:
+            return state_map.encode_partial_state(stamp, joints)
+        state_map.rows[...] = joints
+        return state_map.writer.write_message(*stamp)
 
-    def compute_joint_motion(self, plan: StatePlan, now: float = 0.0) -> Array:
+    def compute_joint_motion(self, state_map: StateMap, now: float = 0.0) -> Array:
         """
         Return rows position and velocity, shape ``(2, n_joints)``, NaN if unknown or stale.
 
         **Overwritten** by the next call that maps.
         """
         values = self.read_values(now)
-        motion: Array = (self._joints if self._is_mapped else self._map_values(plan, values))[:2]
+        motion: Array = (self._joints if self._is_mapped else self._map_values(state_map, values))[
+            :2
+        ]
         return motion
 
-    def compute_known_state(self, plan: StatePlan, now: float) -> KnownState:
+    def compute_known_state(self, state_map: StateMap, now: float) -> KnownState:
         """Return the known state for a command."""
         if now < self._latest:
-            self.record_time(plan, now)
+            self.record_time(now)
         self._latest, values = now, self.read_values(now)
-        joints = self._joints if self._is_mapped else self._map_values(plan, values)
+        joints = self._joints if self._is_mapped else self._map_values(state_map, values)
         if now > self.spells.until:
-            self._end_spells(plan, now)
+            self._end_spells(now)
         shift = None if self.turns is None else self.turns.compute_driver_shift()
         return KnownState(now, joints[0], joints[1], self.spells.numbers, shift)
 
-    def _map_values(self, plan: StatePlan, values: Array) -> Array:
-        joints = plan.map_state(values, self.report)
-        if self.turns is not None and self.reopen_turns(plan, joints[0]):
-            joints = plan.map_state(values, self.report)
+    def _map_values(self, state_map: StateMap, values: Array) -> Array:
+        joints = state_map.map_state(values, self.report)
+        if self.turns is not None and self.reopen_turns(joints[0]):
+            joints = state_map.map_state(values, self.report)
         self._joints, self._is_mapped = joints, values is self._values
         return joints
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from transmission_bridge.bridge import DriverUnits, load_transmissions
 from transmission_bridge.bridge.options import BridgeOptions, HOSTED, PREFIX, split_pairs
-from transmission_bridge.bridge.states import list_wrap_periods, NamePlan, States, TurnPlan
+from transmission_bridge.bridge.states import DriverIndex, Encoders, list_wrap_periods, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
@@ -129,7 +129,7 @@ class BridgeRobot(BridgeClient):
         names = split_pairs('actuator_names', options.actuator_names)
         self._options, self._counted, self._plans = options, robot, _make_plans(robot, options)
         self._actuators, self._commands = States(self._plans[0], options), States(self._plans[1])
-        joints = NamePlan(robot.joint_names)
+        joints = DriverIndex(robot.joint_names)
         self._joints = States(joints, options)
         topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
         for topic in options.actuator_state_topics:
@@ -200,15 +200,15 @@ class BridgeRobot(BridgeClient):
         if self._counted is not robot:
             before, self._plans = self._plans, _make_plans(robot, self._options)
             self._counted = robot
-            self._actuators.replace_plan(before[0], self._plans[0])
-            self._commands.replace_plan(before[1], self._plans[1])
-        newest, plan = self._commands.find_receipt_times(), self._plans[0]
+            self._actuators.replace_index(before[0], self._plans[0])
+            self._commands.replace_index(before[1], self._plans[1])
+        newest = self._commands.find_receipt_times()
         turns = self._actuators.turns
         shift = None if turns is None else turns.compute_driver_shift()
         with np.errstate(all='ignore'):
             # As in the bridge, another turn may fit the new numbers.
             actuators = self._actuators.read_values(now)
-            self._actuators.reopen_turns(plan, robot.actuator_to_joint('position', actuators[0]))
+            self._actuators.reopen_turns(robot.actuator_to_joint('position', actuators[0]))
             # Commands are in the driver's own turns, as its states are.
             sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
             target = robot.actuator_to_joint('position', sent)
@@ -248,12 +248,14 @@ class BridgeRobot(BridgeClient):
         self.set_parameters(values, lambda _, reason: done(reason))
 
 
-def _make_plans(robot: RobotTransmissions, options: BridgeOptions) -> tuple[NamePlan, NamePlan]:
+def _make_plans(
+    robot: RobotTransmissions, options: BridgeOptions
+) -> tuple[DriverIndex, DriverIndex]:
     """Return the plans of states and of commands, which are in the turns of the drivers."""
     names, units = split_pairs('actuator_names', options.actuator_names), DriverUnits(robot)
-    turns = TurnPlan(robot, options) if options.wrap_period else None
+    turns = Encoders(robot, options) if options.wrap_period else None
     each = (robot.actuator_names, names, robot.lost_actuators, units)
-    return NamePlan(*each, turns), NamePlan(*each)
+    return DriverIndex(*each, turns), DriverIndex(*each)
 
 
 def _call_both(one: Received, other: Received, *message: Any) -> None:
@@ -261,7 +263,7 @@ def _call_both(one: Received, other: Received, *message: Any) -> None:
     other(*message)
 
 
-def _make_receiver(states: States, plan: Callable[[], NamePlan], source: str) -> Received:
+def _make_receiver(states: States, plan: Callable[[], DriverIndex], source: str) -> Received:
     def merge(message: JointStateRecord, layout: Layout, now: float) -> None:
         with suppress(MessageError):  # the bridge reports it in its diagnostics
             states.merge_message(plan(), source, layout, message, message.stamp, now)

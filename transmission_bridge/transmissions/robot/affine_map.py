@@ -224,7 +224,8 @@ class AffineStream:
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
         """Map a command; see :meth:`~.robot_map.RobotMap.map_command`."""
-        return self.map_state(values)
+        self._map_into(values.reshape(-1), self._flat)
+        return self._mapped
 
 
 def _repeat_samples(values: Array, samples: int | None) -> Array:

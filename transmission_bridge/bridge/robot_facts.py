@@ -45,7 +45,7 @@ class CoupledJoints:
         return self.binding.spec.name
 
 
-class RobotPlan:
+class RobotFacts:
     """
     Names, limits, units and coupled joints of a robot.
 

@@ -12,14 +12,14 @@ from itertools import compress
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.inputs import Entries, find_entries, PlanCache, Stamp
+from transmission_bridge.bridge.inputs import Entries, find_entries, LayoutCache, Stamp
 from transmission_bridge.bridge.options.options import (
     BridgeOptions,
     RECORDED,
     split_pairs,
     split_topic,
 )
-from transmission_bridge.bridge.states.turns import TurnPlan
+from transmission_bridge.bridge.states.encoders import Encoders
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import (
     make_option_error,
@@ -49,7 +49,7 @@ _NAMES_HINT = (
 _MOST_NAMES = 32
 
 
-class NamePlan:
+class DriverIndex:
     """
     Names and units of the numbers that drivers send.
 
@@ -59,7 +59,7 @@ class NamePlan:
     :param lost: Actuators of rejected transmissions, with the reason; ``driver_names`` may contain
         them.
     :param units: Units of the drivers; ``None``: SI.
-    :param turns: Single-turn encoders; ``None``: there are none.
+    :param encoders: Single-turn encoders; ``None``: there are none.
     :ivar count: Number of names.
     :ivar scales: Scales of the numbers to SI, shape ``(3, n)``; ``None``: SI.
     :ivar names_hint: Advice for errors about names, with ``{}`` for the entries; empty if names
@@ -75,10 +75,10 @@ class NamePlan:
         driver_names: Mapping[str, str] | None = None,
         lost: Mapping[str, str] | None = None,
         units: DriverUnits | None = None,
-        turns: TurnPlan | None = None,
+        encoders: Encoders | None = None,
     ) -> None:
         renamed, self._lost = driver_names or {}, dict(lost or {})
-        self.turns, self.count = turns, len(names)
+        self.encoders, self.count = encoders, len(names)
         self._names, self._indexes = names, _make_indexes(names, renamed, self._lost)
         for driver_name, name in renamed.items():
             if name in self._lost:
@@ -86,7 +86,7 @@ class NamePlan:
         self.names_hint = '' if driver_names is None else _NAMES_HINT
         self.scales = scales = None if units is None else units.scales
         self._caches = {
-            source: PlanCache(partial(find_entries, index=index, scales=scales))
+            source: LayoutCache(partial(find_entries, index=index, scales=scales))
             for source, index in self._indexes.items()
         }
 
@@ -96,7 +96,7 @@ class NamePlan:
 
         :raises MessageError: If it is rejected.
         """
-        return self._caches.get(source, self._caches['']).find_plan(layout)
+        return self._caches.get(source, self._caches['']).look_up(layout)
 
     def map_driver_names(self, source: str = '') -> dict[str, str]:
         """
@@ -166,14 +166,14 @@ def _make_indexes(
 # not define how the load is shared.
 
 
-class StatePlan(NamePlan):
+class StateMap(DriverIndex):
     """
     What follows from robot and options for the states of drivers and joints; immutable.
 
     Its map and its writer contain working memory: one thread uses them.
 
     :param options: By default those of recordings.
-    :param resolves_turns: See :class:`TurnPlan`.
+    :param resolves_turns: See :class:`Encoders`.
     :ivar map_state: Maps numbers of the actuators; see :meth:`~.robot_map.RobotMap.map_state`.
     :ivar names: The published joints: the robot's, then their followers.
     :ivar forget_solutions: Discards the last solutions of the map.
@@ -193,11 +193,11 @@ class StatePlan(NamePlan):
         resolves_turns: bool = True,
     ) -> None:
         renamed = split_pairs('actuator_names', options.actuator_names)
-        turns = None
+        encoders = None
         if options.wrap_period:
-            turns = TurnPlan(robot, options, resolves=resolves_turns)
+            encoders = Encoders(robot, options, resolves=resolves_turns)
         lost, units = robot.lost_actuators, DriverUnits(robot)
-        super().__init__(robot.actuator_names, renamed, lost, units, turns)
+        super().__init__(robot.actuator_names, renamed, lost, units, encoders)
         stream = robot.stream(ACTUATOR_TO_JOINT)
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
         followers, self._followed, self._chains = list_followers(robot)

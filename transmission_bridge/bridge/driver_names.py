@@ -1,0 +1,139 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The drivers of the actuators, and the names that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from transmission_bridge.bridge.options.options import split_topic
+from transmission_bridge.errors import closest, make_option_error
+from transmission_bridge.types import Mask
+
+
+class Recipient(NamedTuple):
+    """The actuators of one driver in a message: their names there, and their indices."""
+
+    namespace: str
+    names: tuple[str, ...]
+    places: list[int]
+
+
+class DriverNames:
+    """
+    The driver of each actuator, and its name there.
+
+    :class:`~transmission_bridge.bridge.states.state_map.DriverIndex` translates names in states.
+    An entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
+    topic; the other topics of that driver are in the same namespace. All other actuators have
+    their topics in the namespace of the bridge.
+
+    :param actuator_names: ``driver_name`` or ``topic:driver_name`` to URDF name. If an actuator
+        has two names, an entry with a topic is used, otherwise the first.
+    :param actuators: Actuators of the robot; entries for others are ignored.
+    :ivar namespaces: Namespaces of the drivers: ``''`` is the namespace of the bridge, others end
+        with a slash.
+    :raises ParameterError: If an actuator has two drivers, or two actuators in one namespace
+        would have one name.
+    """
+
+    def __init__(self, actuator_names: Mapping[str, str], actuators: Sequence[str]) -> None:
+        entries = [(*split_topic(entry), name) for entry, name in actuator_names.items()]
+        # Entries with a topic first, otherwise in their order.
+        self._entries = sorted(
+            (entry for entry in entries if entry[2] in actuators), key=lambda entry: not entry[0]
+        )
+        self._check_topics()
+        self._actuators = tuple(actuators)
+        self._places: dict[str, tuple[str, str]] = {}
+        for topic, driver_name, name in self._entries:
+            self._places.setdefault(name, (_namespace_of(topic), driver_name))
+        for name in actuators:
+            self._places.setdefault(name, ('', name))
+        self._check_driver_names()
+        places = [self._places[name] for name in actuators]
+        self.namespaces = tuple(dict.fromkeys(namespace for namespace, _ in places)) or ('',)
+
+    def find_namespace(self, actuator: str) -> str:
+        """Return the namespace of the topics of an actuator's driver."""
+        return self._places[actuator][0]
+
+    @property
+    def driver_names(self) -> dict[str, str]:
+        """The drivers' names of the actuators, after the namespace of their topics."""
+        return {name: ''.join(place) for name, place in self._places.items()}
+
+    def find_topic_entries(self, name: str) -> dict[str, str]:
+        """
+        Return the entries for another topic of the drivers.
+
+        :param name: Name of the topic, without a namespace.
+        """
+        return {
+            f'{_namespace_of(topic)}{name}:{driver_name}' if topic else driver_name: actuator
+            for topic, driver_name, actuator in self._entries
+        }
+
+    def divide_actuators(self, actuators: Mask) -> list[Recipient]:
+        """Return the drivers of some actuators, shape ``(n_actuators,)``."""
+        shares: dict[str, list[int]] = {}
+        for place in np.flatnonzero(actuators).tolist():
+            shares.setdefault(self._places[self._actuators[place]][0], []).append(place)
+        return [
+            Recipient(ns, tuple(self._places[self._actuators[p]][1] for p in places), places)
+            for ns, places in shares.items()
+        ]
+
+    def _check_topics(self) -> None:
+        topics: dict[str, str] = {}
+        for topic, driver_name, name in self._entries:
+            if topic and topics.setdefault(name, topic) != topic:
+                found, why = f'{topic}:{driver_name}={name}', f'{name} would have two drivers'
+                expected = f'{name} behind {topics[name]} only'
+                raise make_option_error('actuator_names', expected, found, why)
+
+    def _check_driver_names(self) -> None:
+        taken: dict[tuple[str, str], str] = {}
+        for name, (namespace, driver_name) in self._places.items():
+            other = taken.setdefault((namespace, driver_name), name)
+            if other != name:
+                topic = f'{namespace}actuator_commands'
+                raise make_option_error(
+                    'actuator_names',
+                    'two names, or a namespace for the states of each driver, '
+                    "as 'left/actuator_states' and 'right/actuator_states'",
+                    f'{driver_name}={name}',
+                    f'{other} and {name} would both be {driver_name} on {topic}',
+                )
+
+
+def _namespace_of(topic: str) -> str:
+    return topic[: topic.rfind('/') + 1]
+
+
+def check_array_order(
+    option: str, names: Sequence[str], known: Collection[str], lost: Mapping[str, str]
+) -> None:
+    """
+    Check the names that define the order of an array.
+
+    :param option: Name of the option.
+    :param known: The names allowed.
+    :param lost: Names of rejected transmissions, with the reason; an array cannot omit them.
+    :raises ParameterError: If a name is not allowed or repeated.
+    """
+    kinds = {'command_joints': 'a joint that may be commanded'}
+    for number, name in enumerate(names):
+        if name not in known:
+            why = f', {lost[name]}' if name in lost else closest(name, known)
+            what = f'is not {kinds.get(option, "an actuator of the robot")}{why}'
+            expected = f'names out of {", ".join(known)}'
+        elif name in names[:number]:
+            what, expected = 'is repeated', 'each name once'
+        else:
+            continue
+        raise make_option_error(option, expected, name, f"'{name}' {what}")
