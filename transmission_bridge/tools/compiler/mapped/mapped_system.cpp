@@ -29,7 +29,7 @@ using hardware_interface::HardwareInfo;
 using hardware_interface::InterfaceInfo;
 using hardware_interface::return_type;
 using hardware_interface::StateInterface;
-using lifecycle_msgs::msg::State;
+using Ids = lifecycle_msgs::msg::State;
 #if MAPPED_HAS_PARAMS
 using Driver = hardware_interface::HardwareComponent;
 #else
@@ -115,16 +115,16 @@ public:
   CallbackReturn on_configure(const rclcpp_lifecycle::State &) override {
     core_->forget();
     is_known_ = false;
-    return follow("on_configure", &Driver::configure, State::PRIMARY_STATE_INACTIVE);
+    return follow("on_configure", &Driver::configure, Ids::PRIMARY_STATE_INACTIVE);
   }
 
   CallbackReturn on_cleanup(const rclcpp_lifecycle::State &) override {
-    return follow("on_cleanup", &Driver::cleanup, State::PRIMARY_STATE_UNCONFIGURED);
+    return follow("on_cleanup", &Driver::cleanup, Ids::PRIMARY_STATE_UNCONFIGURED);
   }
 
   CallbackReturn on_shutdown(const rclcpp_lifecycle::State &) override {
     end_commands();
-    return follow("on_shutdown", &Driver::shutdown, State::PRIMARY_STATE_FINALIZED);
+    return follow("on_shutdown", &Driver::shutdown, Ids::PRIMARY_STATE_FINALIZED);
   }
 
   // In a dry run the driver stays inactive: it measures, and its motors stay off.
@@ -140,22 +140,22 @@ public:
     for (const auto & each : joint_commands_) (void)set_first(each);
     for (auto & each : driver_commands_) each.is_due = false;
     if (setup_.options.is_dry) return CallbackReturn::SUCCESS;
-    return follow("on_activate", &Driver::activate, State::PRIMARY_STATE_ACTIVE);
+    return follow("on_activate", &Driver::activate, Ids::PRIMARY_STATE_ACTIVE);
   }
 
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override {
     end_commands();
     if (setup_.options.is_dry) return CallbackReturn::SUCCESS;
-    return follow("on_deactivate", &Driver::deactivate, State::PRIMARY_STATE_INACTIVE);
+    return follow("on_deactivate", &Driver::deactivate, Ids::PRIMARY_STATE_INACTIVE);
   }
 
   // A driver that failed has run its on_error already.
   CallbackReturn on_error(const rclcpp_lifecycle::State &) override {
     end_commands();
     auto id = driver_->get_lifecycle_state().id();
-    if (id == State::PRIMARY_STATE_ACTIVE || id == State::PRIMARY_STATE_INACTIVE)
+    if (id == Ids::PRIMARY_STATE_ACTIVE || id == Ids::PRIMARY_STATE_INACTIVE)
       id = driver_->error().id();
-    const bool is_back = id == State::PRIMARY_STATE_UNCONFIGURED;
+    const bool is_back = id == Ids::PRIMARY_STATE_UNCONFIGURED;
     return is_back ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
 
@@ -312,7 +312,7 @@ private:
   // At the end nothing is claimed, and no motor goes on.
   void end_commands() {
     core_->drop_claims();
-    if (driver_->get_lifecycle_state().id() == State::PRIMARY_STATE_ACTIVE) {
+    if (driver_->get_lifecycle_state().id() == Ids::PRIMARY_STATE_ACTIVE) {
       (void)map_commands(0.0);
       for (int k = 0; k < most_tries && !send(); k++) std::this_thread::yield();
       (void)driver_->write(get_clock()->now(), period_);
@@ -376,7 +376,7 @@ private:
       Driver driver(std::unique_ptr<hardware_interface::SystemInterface>(
         loader_.createUnmanagedInstance(setup_.options.driver_plugin)));
       driver_ = std::make_unique<Driver>(std::move(driver));
-      if (initialize(describe_driver(info_, setup_)) != State::PRIMARY_STATE_UNCONFIGURED)
+      if (initialize(describe_driver(info_, setup_)) != Ids::PRIMARY_STATE_UNCONFIGURED)
         return fail("on_init", "no SUCCESS", "see its messages");
     } catch (const std::exception & error) {
       RCLCPP_ERROR(get_logger(), "%s", error.what());
@@ -399,7 +399,7 @@ private:
     const auto before = driver_->get_lifecycle_state().id();
     const auto now = ((*driver_).*change)().id();
     if (now == wanted) return CallbackReturn::SUCCESS;
-    if (now == State::PRIMARY_STATE_FINALIZED)
+    if (now == Ids::PRIMARY_STATE_FINALIZED)
       return fail(call, "ERROR, and so did its on_error", "it is finalized, start it again");
     if (now != before)
       return fail(call, "ERROR", "remove the cause, then configure and activate the component");
