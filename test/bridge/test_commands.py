@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import record
@@ -27,11 +28,11 @@ def mechanism():
     return maps(joints, leg() + tendon, {'copy': 'joint="slide"'})
 
 
-def check_refusal(world, why, act, *given):
+def check_refusal(world, why, act, *arguments):
     """Check that something is refused as a whole: nothing is sent, and the same is active."""
     world.command(position={'slide' if 'slide' in world.robot.joint_names else 'lift': 1.5})
     sent, active = len(world.sent), world.gate.ledger.joints.copy()
-    assert reason(act, *given) == why
+    assert reason(act, *arguments) == why
     assert len(world.sent) == sent
     np.testing.assert_array_equal(world.gate.ledger.joints, active)
 
@@ -107,6 +108,28 @@ def test_joints_of_a_table_follow_as_those_of_a_matrix(limits):
         np.testing.assert_allclose(numbers, other[1], atol=1e-9)
         reasons.append(reason_)
     assert reasons.count('') > 10
+
+
+@given(
+    limits=st.tuples(*(st.tuples(st.floats(-9, -0.1), st.floats(0.1, 9)) for _ in range(3))),
+    joint=st.integers(0, 2),
+    position=st.floats(-3, 3),
+)
+def test_a_joint_of_a_table_stops_at_the_first_limit(limits, joint, position):
+    """Also where the limits of other joints are beyond the ends of their curves."""
+    words = 'revolute lower="{}" upper="{}" velocity="3" effort="9"'
+    bounds = {name: words.format(*each) for name, each in zip('abc', limits, strict=True)}
+    curves = params(actuator='-2 0 2', joint1='-2 0 2', joint2='1 0 -1', joint3='-4 0 4')
+    world = World(maps(bounds, transmission('hand', 'Tabulated', 'abc', ['m'], curves)))
+    world.state(position=[0.0], velocity=[0.0])
+    ratios = np.array([1.0, -0.5, 2.0])
+    ends = np.sort(np.array(limits) / ratios[:, np.newaxis], axis=1)
+    clamped = np.clip(position, *limits[joint]) / ratios[joint]
+    if abs(clamped) > 2.0:
+        return  # no position of the motor
+    sent = world.command(position={'abc'[joint]: position})
+    wanted = np.clip(clamped, ends[:, 0].max(), ends[:, 1].min())
+    assert sent['position']['m'] == pytest.approx(wanted, abs=1e-9)
 
 
 def test_joints_that_hold_a_position(robot):

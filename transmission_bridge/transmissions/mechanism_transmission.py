@@ -91,7 +91,6 @@ class MechanismTransmission(Transmission):
 
     members = (1, 1)
 
-    #: The positions that are mapped.
     domain: Domain
 
     #: Largest velocity or effort gain, as a multiple of its median over the domain.

@@ -38,6 +38,7 @@ from transmission_bridge.interfaces import (
     quantity_of,
     require_arguments,
 )
+from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.types import Array
 
@@ -89,6 +90,9 @@ class Transmission(metaclass=_ImmutableMeta):
 
     #: Whether the Jacobian is constant; ``at`` and ``rate`` are then ignored.
     is_constant: ClassVar[bool] = False
+
+    #: The positions that are mapped; ``None`` for all.
+    domain: Domain | None = None
 
     #: Whether the type requires rotary actuators: their unit is then [rad].
     actuators_turn: bool = False

@@ -34,7 +34,7 @@ from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     FIELDS,
 )
-from transmission_bridge.transmissions import Binding
+from transmission_bridge.transmissions import Binding, Transmission
 from transmission_bridge.types import Array, Mask
 
 #: Time at the velocity limit that a step may take in addition to the available time [s].
@@ -228,12 +228,8 @@ class Followers(Rule):
                     ends = (self._bounds[POSITION] - offset) / jacobian[:, 0]
         elif group.alone:
             columns = zip(group.alone, self._bounds[POSITION].T[..., np.newaxis], strict=True)
-            ends = np.hstack([x.joint_to_actuator('position', limits) for x, limits in columns])
-        # A limit that no position of the actuator reaches is unknown.
-        self._span = (
-            np.fmax.reduce(np.fmin(*ends), initial=-np.inf),
-            np.fmin.reduce(np.fmax(*ends), initial=np.inf),
-        )
+            ends = np.hstack([_locate_limits(table, limits) for table, limits in columns])
+        self._span = np.fmax.reduce(np.fmin(*ends)), np.fmin.reduce(np.fmax(*ends))
         whole = group.binding.transmission
         self._leaders = whole.select_joints(self._commanded.tolist()) or whole
 
@@ -289,6 +285,13 @@ class Followers(Rule):
             return found[..., : len(self._joints)]  # without passive joints
         jacobian, offset = self._group.constants
         return values @ jacobian.T + offset * (row == POSITION)
+
+
+def _locate_limits(table: Transmission, limits: Array) -> Array:
+    """Return where the actuator is at the limits of a joint, or where its curve ends."""
+    assert table.domain is not None
+    curve_ends = table.actuator_to_joint('position', [table.domain.lower, table.domain.upper])
+    return table.joint_to_actuator('position', np.clip(limits, *np.sort(curve_ends, axis=0)))
 
 
 class StepRule(Rule):
