@@ -91,7 +91,7 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
     if not isinstance(domain, Domain):
         return ()
     limits = robot.joint_limits[:, 0, binding.joints].T
-    joints = (*(each.name for each in binding.spec.joints), *transmission.passive_joints)
+    joints = (*(joint.name for joint in binding.spec.joints), *transmission.passive_joints)
     actuators = tuple(member.name for member in binding.spec.actuators)
     ends, by_joint = np.array([domain.lower, domain.upper]), domain.space == 'joint'
     if not by_joint and len(joints) == len(actuators) == 1:
@@ -191,12 +191,12 @@ def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block,
 
 def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
     spec, texts = binding.spec, dict[ParameterPath, list[str]]()
-    for each in robot.tunables[spec.name]:
-        owner = each.path[:2] if each.path[0] in ('joints', 'actuators') else ()
-        name = '.'.join(each.path[len(owner) :])
-        is_neutral = owner and each.value == _NEUTRAL.get(name)
-        if not is_neutral and not each.is_actuator_limit and (owner or each.shapes_map):
-            text = f'{name.removeprefix("mechanical_")} {each.value:.6g}'
+    for tunable in robot.tunables[spec.name]:
+        owner = tunable.path[:2] if tunable.path[0] in ('joints', 'actuators') else ()
+        name = '.'.join(tunable.path[len(owner) :])
+        is_neutral = owner and tunable.value == _NEUTRAL.get(name)
+        if not is_neutral and not tunable.is_actuator_limit and (owner or tunable.shapes_map):
+            text = f'{name.removeprefix("mechanical_")} {tunable.value:.6g}'
             texts.setdefault(owner, []).append(text)
     for name, units in binding.units.items():
         text = f'driver in {", ".join(unit.text for unit in units.all_units if unit.text)}'
@@ -335,11 +335,11 @@ def _draw_block(axes: Any, block: Block, top: float) -> None:
         (block.actuators, ACTUATOR, (ACTUATOR + BOX, MIDDLE)),
         (block.joints, JOINT, (JOINT, MIDDLE + BOX)),
     ):
-        level = middle + 0.5 * sum(each.height for each in boxes)
-        for each in boxes:
-            centre = level - 0.5 * each.height
-            level -= each.height
-            _draw_box(axes, block, each, left, centre)
+        level = middle + 0.5 * sum(box.height for box in boxes)
+        for box in boxes:
+            centre = level - 0.5 * box.height
+            level -= box.height
+            _draw_box(axes, block, box, left, centre)
             axes.plot(ends, (centre, middle), color=_EDGE, lw=1.0, zorder=1)
 
 

@@ -107,7 +107,7 @@ class TunedFile:
         """
         entries, tunables = self._read_entries(), list_parameter_names(robot).tunables
         stored: dict[str, tuple[float, float]] = {}
-        for name in {tunables[each].transmission for each in changes}:
+        for name in {tunables[change].transmission for change in changes}:
             entries[name] = _make_entry(robot, name, changes, entries.get(name))
             if reason := _explain_rejection(robot, name, entries[name], given):
                 raise ParameterError(f'tuned_file cannot keep the numbers: {reason}')

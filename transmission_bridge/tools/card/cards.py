@@ -146,7 +146,7 @@ def make_card(
     :raises UsageError: If gains are given on both sides.
     """
     transmission, spec = binding.transmission, binding.spec
-    own = tuple(motors[each.name] for each in spec.actuators)
+    own = tuple(motors[actuator.name] for actuator in spec.actuators)
     joints = tuple((each.name, joint_unit(robot.description, each.name)) for each in spec.joints)
     if not all(binding.owned):
         raise TransmissionError('another transmission commands its actuators')
@@ -209,7 +209,7 @@ def make_card(
 
 def _make_diagonal(motors: Sequence[Motor], number: str) -> Array:
     """Return ``diag`` of a number of the motors, NaN if one of them is unknown."""
-    values = np.array([getattr(each, number) for each in motors])
+    values = np.array([getattr(motor, number) for motor in motors])
     return np.diag(values) if np.isfinite(values).all() else np.full((len(motors),) * 2, np.nan)
 
 
