@@ -10,40 +10,22 @@ from joint_states import arrays_of
 import numpy as np
 import pytest
 
+import transmission_bridge as tb
 from transmission_bridge.errors import MessageError, TransmissionError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.one_joint import (
-    apply_effort,
-    apply_position,
-    apply_rate,
-    apply_to_command,
-    BeginMotion,
-    EffortCommand,
-    HoldCommand,
-    JointWaypoint,
-    PositionCommand,
-    simple_transmission,
-    StopCommand,
-    TrajectoryCommand,
-    unapply_effort,
-    unapply_position,
-    unapply_rate,
-    unapply_to_feedback,
-    VelocityCommand,
-)
 from transmission_bridge.messages.trajectory import POINT_FIELDS
 from transmission_bridge.transmissions import DifferentialTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 
-GEARED = simple_transmission(50.0, 0.1, reversed=True)
+GEARED = tb.simple_transmission(50.0, 0.1, reversed=True)
 
 values = st.floats(-100.0, 100.0)
 transmissions = st.builds(
-    simple_transmission, st.floats(0.01, 200.0), st.floats(-3.0, 3.0), reversed=st.booleans()
+    tb.simple_transmission, st.floats(0.01, 200.0), st.floats(-3.0, 3.0), reversed=st.booleans()
 )
 
-POSITION = (apply_position, unapply_position)
-RATE, EFFORT = (apply_rate, unapply_rate), (apply_effort, unapply_effort)
+POSITION = (tb.apply_position, tb.unapply_position)
+RATE, EFFORT = (tb.apply_rate, tb.unapply_rate), (tb.apply_effort, tb.unapply_effort)
 TURNED = {'reduction': 2.0, 'reversed': True}
 
 
@@ -59,7 +41,7 @@ TURNED = {'reduction': 2.0, 'reversed': True}
 ])  # fmt: skip
 def test_numbers(functions, options, joint, actuator):
     """Reduction, offset and sense act as in Beam Bots."""
-    (apply, unapply), transmission = functions, simple_transmission(**options)
+    (apply, unapply), transmission = functions, tb.simple_transmission(**options)
     assert apply(joint, transmission) == pytest.approx(actuator, rel=0.0, abs=1e-9)
     assert unapply(actuator, transmission) == pytest.approx(joint, rel=0.0, abs=1e-9)
     assert apply(joint, options) == apply(joint, transmission)
@@ -71,49 +53,49 @@ def test_there_and_back(transmission, value, rate):
     scale = 1e-13 * (abs(value) + 10.0)
     for apply, unapply in (POSITION, RATE, EFFORT):
         assert abs(unapply(apply(value, transmission), transmission) - value) <= scale
-    power = apply_effort(value, transmission) * apply_rate(rate, transmission)
+    power = tb.apply_effort(value, transmission) * tb.apply_rate(rate, transmission)
     assert abs(power - value * rate) <= 1e-13 * (abs(value * rate) + 1.0)
 
 
 def test_what_is_no_ratio_is_refused():
     """A ratio of zero, and a transmission of two joints, which cannot map one number."""
     with pytest.raises(TransmissionError):
-        simple_transmission(0.0)
+        tb.simple_transmission(0.0)
     with pytest.raises(TransmissionError, match=r'reduction, offset or reversed.*ratio'):
-        apply_position(1.0, {'ratio': 2.0})
+        tb.apply_position(1.0, {'ratio': 2.0})
     wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
     with pytest.raises(TransmissionError, match='one actuator and one joint'):
-        apply_to_command(VelocityCommand(1.0), wrist)
+        tb.apply_to_command(tb.VelocityCommand(1.0), wrist)
 
 
 COMMANDS = [
-    (PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
-     PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c')),
-    (PositionCommand(0.75), PositionCommand(-0.5)),
-    (VelocityCommand(0.25, duration=3), VelocityCommand(-0.5, duration=3)),
-    (EffortCommand(1.0, command_id=1), EffortCommand(-0.5, command_id=1)),
-    (TrajectoryCommand((JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5),), 'forever'),
-     TrajectoryCommand((JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1),), 'forever')),
+    (tb.PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
+     tb.PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c')),
+    (tb.PositionCommand(0.75), tb.PositionCommand(-0.5)),
+    (tb.VelocityCommand(0.25, duration=3), tb.VelocityCommand(-0.5, duration=3)),
+    (tb.EffortCommand(1.0, command_id=1), tb.EffortCommand(-0.5, command_id=1)),
+    (tb.TrajectoryCommand((tb.JointWaypoint(0.75, 250, 0.25, acceleration=0.5),), 'forever'),
+     tb.TrajectoryCommand((tb.JointWaypoint(-0.5, 250, -0.5, acceleration=-1),), 'forever')),
 ]  # fmt: skip
 FEEDBACK = [
-    (BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),
-     BeginMotion(-2.0, -4.5, expected_arrival=7, peak_velocity=2.5, acceleration=5.0)),
-    (BeginMotion(5.0, 10.0), BeginMotion(-2.0, -4.5)),
+    (tb.BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),
+     tb.BeginMotion(-2.0, -4.5, expected_arrival=7, peak_velocity=2.5, acceleration=5.0)),
+    (tb.BeginMotion(5.0, 10.0), tb.BeginMotion(-2.0, -4.5)),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(('convert', 'other', 'message', 'mapped'), [
-    *((apply_to_command, unapply_to_feedback, *pair) for pair in COMMANDS),
-    *((unapply_to_feedback, apply_to_command, *pair) for pair in FEEDBACK),
+    *((tb.apply_to_command, tb.unapply_to_feedback, *pair) for pair in COMMANDS),
+    *((tb.unapply_to_feedback, tb.apply_to_command, *pair) for pair in FEEDBACK),
 ])  # fmt: skip
 def test_messages(convert, other, message, mapped):
     """Each number is mapped, peaks as magnitudes, the rest stays; a command is no feedback."""
     before = replace(message)
     given_numbers = {'reduction': 2.0, 'offset': 0.5, 'reversed': True}
-    transmission = simple_transmission(**given_numbers)
+    transmission = tb.simple_transmission(**given_numbers)
     assert convert(message, transmission) == convert(message, given_numbers) == mapped
     assert message == before
-    if convert is apply_to_command:
+    if convert is tb.apply_to_command:
         assert other(message, transmission) is message
     else:  # returned unmapped, it would be taken for a mapped command
         with pytest.raises(MessageError, match='expected a command') as caught:
@@ -122,11 +104,13 @@ def test_messages(convert, other, message, mapped):
     assert convert(message, None) is other(message, None) is message
 
 
-@pytest.mark.parametrize('message', [HoldCommand('c'), StopCommand('decelerate'), 'anything'])
+@pytest.mark.parametrize(
+    'message', [tb.HoldCommand('c'), tb.StopCommand('decelerate'), 'anything']
+)
 def test_what_has_no_numbers_is_unchanged(message):
     """Hold, stop and what is no message of ROS come back as the same object, both ways."""
-    assert apply_to_command(message, GEARED) is message
-    assert unapply_to_feedback(message, GEARED) is message
+    assert tb.apply_to_command(message, GEARED) is message
+    assert tb.unapply_to_feedback(message, GEARED) is message
 
 
 def record(names=('j',), position=(), velocity=(), effort=()):
@@ -139,11 +123,11 @@ def record(names=('j',), position=(), velocity=(), effort=()):
 def test_joint_state_there_and_back(transmission, position, rates):
     """Each number is mapped, empty lists stay empty, the state stays, feedback is the inverse."""
     state = record(position=position, velocity=rates, effort=rates)
-    command = apply_to_command(state, transmission)
+    command = tb.apply_to_command(state, transmission)
     assert (command.stamp, command.frame_id, command.names) == ((1, 2), 'frame', ('j',))
     assert state.position.tolist() == position
-    back = arrays_of(unapply_to_feedback(command, transmission))
-    functions = (apply_position, apply_rate, apply_effort)
+    back = arrays_of(tb.unapply_to_feedback(command, transmission))
+    functions = (tb.apply_position, tb.apply_rate, tb.apply_effort)
     for numbers, mapped, found, apply in zip(
         arrays_of(state), arrays_of(command), back, functions, strict=True
     ):
@@ -160,10 +144,10 @@ def test_joint_state_there_and_back(transmission, position, rates):
 def test_joint_state_of_several_joints_is_refused(state, reason):
     """One transmission is never applied to several joints."""
     with pytest.raises(MessageError) as caught:
-        unapply_to_feedback(state, GEARED)
+        tb.unapply_to_feedback(state, GEARED)
     assert caught.value.reason == reason
-    assert unapply_to_feedback(state, None) is state
-    assert unapply_to_feedback(record(names=()), GEARED).lengths == (0, 0, 0)
+    assert tb.unapply_to_feedback(state, None) is state
+    assert tb.unapply_to_feedback(record(names=()), GEARED).lengths == (0, 0, 0)
 
 
 def test_varying_ratio_takes_the_position_of_the_message():
@@ -172,29 +156,33 @@ def test_varying_ratio_takes_the_position_of_the_message():
     step = 1e-6
 
     def velocity_at(position):
-        return apply_to_command(PositionCommand(position, velocity=2.0), crank).velocity
+        return tb.apply_to_command(tb.PositionCommand(position, velocity=2.0), crank).velocity
 
-    slope = (apply_position(0.3 + step, crank) - apply_position(0.3 - step, crank)) / (2 * step)
+    slope = (tb.apply_position(0.3 + step, crank) - tb.apply_position(0.3 - step, crank)) / (
+        2 * step
+    )
     velocity = velocity_at(0.3)
     assert velocity == pytest.approx(2.0 * slope, rel=1e-8)
-    assert apply_to_command(VelocityCommand(2.0), crank, at=0.3) == VelocityCommand(velocity)
-    point = JointWaypoint(0.3, 0, velocity=2.0, acceleration=0.0)
-    (mapped,) = apply_to_command(TrajectoryCommand((point,)), crank).waypoints
+    assert tb.apply_to_command(tb.VelocityCommand(2.0), crank, at=0.3) == tb.VelocityCommand(
+        velocity
+    )
+    point = tb.JointWaypoint(0.3, 0, velocity=2.0, acceleration=0.0)
+    (mapped,) = tb.apply_to_command(tb.TrajectoryCommand((point,)), crank).waypoints
     change = (velocity_at(0.3 + 2.0 * step) - velocity_at(0.3 - 2.0 * step)) / (2.0 * step)
     assert mapped.acceleration == pytest.approx(change, rel=1e-6)
-    assert apply_effort(5.0 * slope, crank, at=0.3) == pytest.approx(5.0, rel=1e-8)
-    actuator = apply_position(0.3, crank)
+    assert tb.apply_effort(5.0 * slope, crank, at=0.3) == pytest.approx(5.0, rel=1e-8)
+    actuator = tb.apply_position(0.3, crank)
     state = record(position=[actuator], velocity=[velocity], effort=[5.0])
-    joint = unapply_to_feedback(state, crank)
+    joint = tb.unapply_to_feedback(state, crank)
     np.testing.assert_allclose(joint.velocity, [2.0], rtol=1e-9)
     np.testing.assert_allclose(joint.effort, [5.0 * slope], rtol=1e-8)
-    moving = BeginMotion(actuator, actuator, peak_velocity=abs(velocity))
-    there = unapply_to_feedback(moving, crank, at=actuator)
+    moving = tb.BeginMotion(actuator, actuator, peak_velocity=abs(velocity))
+    there = tb.unapply_to_feedback(moving, crank, at=actuator)
     assert there.peak_velocity == pytest.approx(2.0, rel=1e-9)
     for convert, message in (
-        (apply_to_command, VelocityCommand(2.0)),
-        (apply_to_command, TrajectoryCommand((replace(point, velocity=None),))),
-        (unapply_to_feedback, moving),
+        (tb.apply_to_command, tb.VelocityCommand(2.0)),
+        (tb.apply_to_command, tb.TrajectoryCommand((replace(point, velocity=None),))),
+        (tb.unapply_to_feedback, moving),
     ):
         with pytest.raises(TransmissionError):
             convert(message, crank)
@@ -217,7 +205,7 @@ def make_trajectory(types, numbers, names=('j',)):
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
+@pytest.mark.parametrize('convert', [tb.apply_to_command, tb.unapply_to_feedback])
 def test_messages_of_ros(types, convert):
     """A JointState comes back as a new one, mapped as its record is; others are no commands."""
     message = types['JointState'](name=['j'], position=[0.5], effort=[2.0])
@@ -231,10 +219,10 @@ def test_messages_of_ros(types, convert):
     assert list(message.position) == [0.5]
     one, two = ([0.5], [], [], []), ([0.5, 0.6], [], [], [])
     battery = types['BatteryState']()
-    if convert is unapply_to_feedback:
+    if convert is tb.unapply_to_feedback:
         assert convert(battery, GEARED) is battery
     for wrong, reason, words in (
-        *[(battery, 'other_type', 'cannot be mapped')] * (convert is apply_to_command),
+        *[(battery, 'other_type', 'cannot be mapped')] * (convert is tb.apply_to_command),
         (make_trajectory(types, one, 'jk'), 'several_joints', "'j'"),
         (make_trajectory(types, two), 'ragged', 'more values'),
     ):
@@ -247,14 +235,14 @@ def test_messages_of_ros(types, convert):
 def test_trajectory_of_ros(types):
     """It is mapped waypoint by waypoint, and back; what is omitted stays so."""
     numbers = (0.5, 0.2, 0.3, 4.0)
-    functions = (apply_position, apply_rate, apply_rate, apply_effort)
-    mapped = apply_to_command(make_trajectory(types, [[each] for each in numbers]), GEARED)
-    (point,), (back,) = mapped.points, unapply_to_feedback(mapped, GEARED).points
+    functions = (tb.apply_position, tb.apply_rate, tb.apply_rate, tb.apply_effort)
+    mapped = tb.apply_to_command(make_trajectory(types, [[each] for each in numbers]), GEARED)
+    (point,), (back,) = mapped.points, tb.unapply_to_feedback(mapped, GEARED).points
     assert type(mapped) is types['JointTrajectory']
     assert (mapped.joint_names, point.time_from_start.sec) == (['j'], 3)
     for field, value, apply in zip(POINT_FIELDS, numbers, functions, strict=True):
         assert list(getattr(point, field)) == [apply(value, GEARED)]
         assert list(getattr(back, field)) == pytest.approx([value], rel=0.0, abs=1e-9)
-    (bare,) = apply_to_command(make_trajectory(types, ([], [0.2], [], [])), GEARED).points
-    assert (len(bare.positions), list(bare.velocities)) == (0, [apply_rate(0.2, GEARED)])
-    assert apply_to_command(types['JointTrajectory'](), GEARED).points == []
+    (bare,) = tb.apply_to_command(make_trajectory(types, ([], [0.2], [], [])), GEARED).points
+    assert (len(bare.positions), list(bare.velocities)) == (0, [tb.apply_rate(0.2, GEARED)])
+    assert tb.apply_to_command(types['JointTrajectory'](), GEARED).points == []

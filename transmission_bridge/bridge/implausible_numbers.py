@@ -46,7 +46,7 @@ def warn_of_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...
 
 
 def _judge_limits(robot: RobotTransmissions) -> Iterator[_Judgement]:
-    joints = {each.name: each for each in robot.description.joints}
+    joints = {joint.name: joint for joint in robot.description.joints}
     for name, place in list_command_names(robot).commandable.items():
         if (joint := joints.get(name)) is None:
             continue
@@ -70,11 +70,11 @@ def _judge_limits(robot: RobotTransmissions) -> Iterator[_Judgement]:
 
 
 def _judge_offsets(robot: RobotTransmissions) -> Iterator[_Judgement]:
-    types = {each.name: each.type for each in robot.description.joints}
+    types = {joint.name: joint.type for joint in robot.description.joints}
     for spec in (binding.spec for binding in robot.bindings):
         ends: dict[ParameterPath, TransmissionEnd] = {}
-        ends |= {('joints', each.name): each for each in spec.joints}
-        ends |= {('actuators', each.name): each for each in spec.actuators}
+        ends |= {('joints', joint.name): joint for joint in spec.joints}
+        ends |= {('actuators', actuator.name): actuator for actuator in spec.actuators}
         units = [robot.units[x.name].position for x in spec.actuators if x.name in robot.units]
         scale = next((each.scale for each in units if each.text == 'tick'), 0.0)
         for each in robot.tunables.get(spec.name, ()):

@@ -38,7 +38,7 @@ def check_block_joints(
     :param driven: Joints that transmissions name.
     """
     for block in blocks:
-        declared = {each.name for each in block.components if each.kind == 'joint'}
+        declared = {component.name for component in block.components if component.kind == 'joint'}
         for component in block.components:
             if component.kind != 'joint':
                 continue

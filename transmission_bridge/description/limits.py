@@ -47,7 +47,7 @@ def compute_limits(robot: RobotDescription, names: Sequence[str]) -> Array:
     """
     joints = {joint.name: joint for joint in robot.joints}
     components: dict[str, list[ComponentSpec]] = defaultdict(list)
-    for component in (each for block in robot.blocks for each in block.components):
+    for component in (component for block in robot.blocks for component in block.components):
         if component.kind == 'joint':
             components[component.name].append(component)
     limits = np.full((2, len(_ROWS), len(names)), math.inf)

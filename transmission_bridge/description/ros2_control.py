@@ -86,11 +86,11 @@ def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
     and fails if a joint has no state interface with that name.
     """
     for joint in block.components:
-        states = {each.name for each in joint.state_interfaces}
+        states = {interface.name for interface in joint.state_interfaces}
         missing = [
-            each.name
-            for each in joint.command_interfaces
-            if each.name in _FIELDS and each.name not in states
+            interface.name
+            for interface in joint.command_interfaces
+            if interface.name in _FIELDS and interface.name not in states
         ]
         if joint.kind == 'joint' and missing:
             findings.add_ignored(
@@ -126,7 +126,7 @@ def _complete_draft(
             replace(
                 joint,
                 command_interfaces=tuple(each.name for each in component.command_interfaces),
-                state_interfaces=tuple(each.name for each in component.state_interfaces),
+                state_interfaces=tuple(interface.name for interface in component.state_interfaces),
             )
         )
     commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
@@ -146,7 +146,7 @@ def read_ros2_control(
     drafts: list[Draft] = []
     for element in elements:
         block, of_block = walker.read_element(element, ROS2_CONTROL)
-        if block.name in {each.name for each in blocks}:
+        if block.name in (other.name for other in blocks):
             walker.findings.add_ignored(
                 block,
                 'two <ros2_control> blocks have the same name; ros2_control rejects that',

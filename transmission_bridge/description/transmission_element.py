@@ -195,7 +195,7 @@ def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) 
         )
     for side in ('joint', 'actuator'):
         members = element.find_all(side)
-        roles = [each for member in members[:1] for each in member.find_all('role') if each.text]
+        roles = [role for member in members[:1] for role in member.find_all('role') if role.text]
         if len(members) == 1 and not members[0].get('role') and not roles:
             findings.add_ignored(
                 members[0], 'the role is missing; ros2_control rejects that', f"role '{side}1'"

@@ -41,7 +41,7 @@ class RobotJoints:
 
     def __init__(self, root: Element, joints: Sequence[JointSpec]) -> None:
         self._by_name = {joint.name: joint for joint in joints}
-        self._lines = {each.get('name'): each.line for each in reversed(root.find_all('joint'))}
+        self._lines = {joint.get('name'): joint.line for joint in reversed(root.find_all('joint'))}
         self.usable = tuple(joints)
 
     def find_usable(self, name: str) -> JointSpec | None:

@@ -159,7 +159,7 @@ class Walker:
         )
 
     def _report_unknown(self, element: Element, row: Row) -> None:
-        known = [each.tag for each in row.children]
+        known = [child.tag for child in row.children]
         for child in element.children:
             if child.tag not in row.tags and not child.is_xacro:
                 self.findings.add_error(

@@ -200,8 +200,8 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         yield ''
     ratios = [
         (ratio['actuator'], 'per', ratio['joint'], format_range(ratio['ratio']), ratio['unit'])
-        for each in transmissions
-        for ratio in each['ratios']
+        for transmission in transmissions
+        for ratio in transmission['ratios']
     ]
     for each in transmissions:
         if facts := each.get('facts', ()):
@@ -246,7 +246,7 @@ def _list_table_lines(
     transmissions: Sequence[dict[str, Any]], units: Mapping[str, Any], width: int | None
 ) -> Iterator[str]:
     """Yield a line for each transmission, and the rows of its members below it."""
-    tables = [list(_list_rows(each, units)) for each in transmissions]
+    tables = [list(_list_rows(transmission, units)) for transmission in transmissions]
     rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, _COLUMNS), 'UNIT')]
     heading, *lines = aligned([*rows, *chain(*tables)], right=range(2, 8))
     yield f'  {heading}'
@@ -324,7 +324,7 @@ def _list_finding_lines(
         text, where = _shorten(first), f' [{first.path}]' if first.path else ''
         if others:
             text = f'{len(others) + 1} times: {text}'
-            lines = dict.fromkeys(str(each.line) for each in (first, *others) if each.line)
+            lines = dict.fromkeys(str(other.line) for other in (first, *others) if other.line)
             where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
         yield printable(f'{place}: {first.severity}: {text}{where}')
 

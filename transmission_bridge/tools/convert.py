@@ -134,7 +134,7 @@ def _check_topics(source: Any, pairs: Mapping[str, str], *, keep: bool) -> None:
     :param keep: Whether the converted topics are copied also.
     :raises UsageError: If a source does not exist or cannot be converted, or a target exists.
     """
-    types = {_add_root(each.topic): each.msgtype for each in source.connections}
+    types = {_add_root(connection.topic): connection.msgtype for connection in source.connections}
     for name, target in pairs.items():
         if target in types and (target not in pairs or keep):
             reason = f"has '{target}' already; name another target: --topic {name}:NAME"
@@ -245,7 +245,7 @@ def _find_description(source: Any) -> bytes:
 
     :raises UsageError: If it has none.
     """
-    topics = [each for each in source.connections if each.topic == _DESCRIPTION]
+    topics = [connection for connection in source.connections if connection.topic == _DESCRIPTION]
     for _, _, data in _read_messages(source, topics) if topics else ():
         return bytes(_decode(data, _STRING).data, 'utf-8')
     hint = 'give also the robot, convert FILE IN OUT'
@@ -288,7 +288,7 @@ def _create_like(source: Any, path: str) -> Iterator[Any]:
     if kind == 'sqlite3' and set('?#%') & set(path):  # rosbags makes an unquoted URI of it
         raise OSError('the path of an SQLite file cannot have ?, # or %')
     writer = rosbag2.Writer(folder, version=9, storage_plugin=rosbag2.StoragePlugin[kind.upper()])
-    chunks = (chunk for each in stores for chunk in getattr(each, 'chunks', ()))
+    chunks = (chunk for store in stores for chunk in getattr(store, 'chunks', ()))
     if kind == 'mcap' and any(chunk.compression for chunk in chunks):
         writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
     for key, value in (inner.metadata.custom or {}).items():

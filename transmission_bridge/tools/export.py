@@ -64,7 +64,7 @@ def write_number(
     others = [tunable for tunable in tunables if tunable.path[: len(prefix)] == prefix]
     if member is not None and rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
         # If the type reads a parameter of this name, that is another number.
-        is_other = any(each.path == (*prefix, rest[-1]) for each in others)
+        is_other = any(other.path == (*prefix, rest[-1]) for other in others)
         return editor.set_limit(member, rest[-1], value, in_parameters=not is_other)
     if len(rest) == 3 and (element := _numbered(spec, rest)) is not None:
         return editor.set_attribute(element, rest[2], value)
@@ -89,7 +89,7 @@ def _find_member(
 def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable]) -> _Slot:
     """Return the slot of a number in its parameter, the first part of its path."""
     begin = (*prefix, rest[0])
-    same = {each.path: each.value for each in others if each.path[: len(begin)] == begin}
+    same = {other.path: other.value for other in others if other.path[: len(begin)] == begin}
     return _Slot(rest[0], [*same].index((*prefix, *rest)), tuple(same.values()))
 
 
@@ -167,8 +167,8 @@ def export(data: bytes, values: Mapping[str, float | bool]) -> Exported:
             write(after, before.value)
     n_same = len(wanted) - len(changes)
     # Numbers that the description lacks may follow others, as the rods of a linkage do.
-    for each in _list_tuned_differences(editor.result(), tuned):
-        write(each, each.value)
+    for tunable in _list_tuned_differences(editor.result(), tuned):
+        write(tunable, tunable.value)
     result = editor.result()
     for each in _list_tuned_differences(result, tuned):
         raise ParameterError(
@@ -202,10 +202,10 @@ def _list_tuned_differences(data: bytes, tuned: RobotTransmissions) -> list[Tuna
     read = RobotTransmissions(load_description(data)).tunables
     found = {(name, each.path): each.value for name, own in read.items() for each in own}
     return [
-        each
+        tunable
         for name, tunables in tuned.tunables.items()
-        for each in tunables
-        if found.get((name, each.path)) != each.value
+        for tunable in tunables
+        if found.get((name, tunable.path)) != tunable.value
     ]
 
 

@@ -141,9 +141,9 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     of the joints.
     """
     spec, limits = binding.spec, read_joint_limits(robot, binding)
-    joints = [(each.name, joint_unit(robot.description, each.name)) for each in spec.joints]
+    joints = [(joint.name, joint_unit(robot.description, joint.name)) for joint in spec.joints]
     unit = actuator_unit(robot.description, binding)
-    actuators = [(each.name, unit) for each in spec.actuators]
+    actuators = [(actuator.name, unit) for actuator in spec.actuators]
     bounds = compute_motor_bounds(robot)[:, :, binding.actuators]
     own = np.stack([*bounds[:, 0], *bounds[1, 1:3]])
     members = _pack_limits(joints, limits), _pack_limits(actuators, own)
@@ -230,7 +230,7 @@ def _compute_limits(
     within = None
     if np.isfinite(own).any():
         rates = compute_joint_limits(Ratios(jacobian), *own[2:])
-        within = np.stack([*left, *(each.min(axis=0, initial=math.inf) for each in rates)])
+        within = np.stack([*left, *(rate.min(axis=0, initial=math.inf) for rate in rates)])
     return np.stack([position, position, speed, force]), ratio, lost, within
 
 
@@ -351,7 +351,7 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
     for binding in robot.bindings:
         for member in binding.spec.actuators:
             path, name = ('actuators', member.name, 'limit'), binding.spec.name
-            values = [each.value for each in binding.tunables if each.path[:-1] == path]
+            values = [tunable.value for tunable in binding.tunables if tunable.path[:-1] == path]
             other, expected = first.setdefault(member.name, (name, values)) if values else ('', [])
             if values != expected:
                 text = f"transmissions give actuator '{member.name}' different limits, the "

@@ -22,7 +22,7 @@ def warn_of_linkage_mistakes(robot: RobotTransmissions) -> Iterator[Finding]:
     """Yield a warning for each ``<origin>``, loop and motor that is probably wrong."""
     for spec in robot.description.transmissions:
         names = linkage_joints(robot.description, spec, fixed=True)
-        joints = [each for each in robot.description.joints if each.name in names]
+        joints = [joint for joint in robot.description.joints if joint.name in names]
         if joints:
             yield from _warn_of_units(joints)
             yield from _warn_of_doubled_loops(spec)
@@ -40,7 +40,7 @@ def _warn_of_units(joints: list[JointSpec]) -> Iterator[Finding]:
 
 def _warn_of_doubled_loops(spec: TransmissionSpec) -> Iterator[Finding]:
     first: dict[frozenset[str], int | None] = {}
-    for loop in (each for each in spec.parameters if each.name == 'loop'):
+    for loop in (parameter for parameter in spec.parameters if parameter.name == 'loop'):
         frames = frozenset(text for name, text in loop.attributes if name.startswith('frame'))
         if frames in first:
             text, found = 'two loops have the same frames', f'those of line {first[frames]}'
@@ -55,7 +55,7 @@ def _warn_of_wrong_motors(spec: TransmissionSpec, joints: list[JointSpec]) -> It
         named: dict[str, Any] = {x.value: x for x in actuator.parameters if x.name == 'joint'}
         driven |= named or {actuator.name: actuator}
     commanded = {joint.name for joint in spec.joints}
-    weak = {each.name for each in joints if each.limits and each.limits.effort == 0.0}
+    weak = {joint.name for joint in joints if joint.limits and joint.limits.effort == 0.0}
     for name, place in driven.items():
         if driven.keys() <= commanded or (name in weak and not driven.keys() <= weak):
             what = 'is commanded itself' if name in commanded else 'has an effort limit of zero'

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if options.to == 'actuator':
         if options.interface != 'acceleration':
             bounds = compute_motor_bounds(robot)[:, row]
-            ends = zip(*(units.of_drivers(each, row).tolist() for each in bounds), strict=True)
+            ends = zip(*(units.of_drivers(bound, row).tolist() for bound in bounds), strict=True)
             is_beyond = (mapped < bounds[0]) | (mapped > bounds[1])
             beyond = {
                 n: both for n, both, is_so in zip(names, ends, is_beyond, strict=True) if is_so

@@ -64,7 +64,7 @@ def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, A
     :raises UsageError: If it is not a parameter file, a value has the wrong type, or two nodes
         disagree.
     """
-    kinds = {each.name: type(each.default) for each in fields(BridgeOptions)}
+    kinds = {field.name: type(field.default) for field in fields(BridgeOptions)}
     return _read_values(data, name, lambda path: kinds[path] if path in wanted else None)
 
 

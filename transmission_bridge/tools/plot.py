@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 import io
 import math
-import os
+from pathlib import Path
 import re
 import textwrap
 from typing import Any
@@ -91,36 +91,29 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
     if not isinstance(domain, Domain):
         return ()
     limits = robot.joint_limits[:, 0, binding.joints].T
-    joints = (*(each.name for each in binding.spec.joints), *transmission.passive_joints)
-    actuators = tuple(member.name for member in binding.spec.actuators)
+    joints = (*(joint.name for joint in binding.spec.joints), *transmission.passive_joints)
+    actuators = tuple(actuator.name for actuator in binding.spec.actuators)
     ends, by_joint = np.array([domain.lower, domain.upper]), domain.space == 'joint'
     if not by_joint and len(joints) == len(actuators) == 1:
         ends, by_joint = np.sort(transmission.actuator_to_joint('position', ends), axis=0), True
     if not np.isfinite(ends).all():
         return ()
     middle = ends.mean(axis=0) if by_joint else _compute_reachable_middle(transmission, *ends)
-    found = []
-    for place in range(len(middle)):
+    moved, others = (joints, actuators) if by_joint else (actuators, joints)
+    curves = []
+    for column in range(len(middle)):
         at = np.tile(middle, (POINTS, 1))
-        at[:, place] = np.linspace(ends[0, place], ends[1, place], POINTS)
+        at[:, column] = np.linspace(ends[0, column], ends[1, column], POINTS)
         if by_joint:
             other = transmission.joint_to_actuator('position', at)
-            ratios = compute_ratios(transmission, other).inverse
+            ratios = compute_ratios(transmission, other).inverse[:, :MOST_CURVES, column]
         else:
             other = transmission.actuator_to_joint('position', at)
-            ratios = transmission.jacobian(at)
-        moved = (joints if by_joint else actuators)[place]
-        found.append(
-            Curves(
-                moved,
-                at[:, place],
-                (actuators if by_joint else joints)[:MOST_CURVES],
-                other[:, :MOST_CURVES],
-                ratios[:, :MOST_CURVES, place],
-                tuple(limits[place].tolist()) if by_joint else (),
-            )
-        )
-    return tuple(found)
+            ratios = transmission.jacobian(at)[:, :MOST_CURVES, column]
+        x, positions, names = at[:, column], other[:, :MOST_CURVES], others[:MOST_CURVES]
+        bounds = tuple(limits[column].tolist()) if by_joint else ()
+        curves.append(Curves(moved[column], x, names, positions, ratios, bounds))
+    return tuple(curves)
 
 
 def _compute_reachable_middle(transmission: Transmission, lower: Array, upper: Array) -> Array:
@@ -191,12 +184,12 @@ def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block,
 
 def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
     spec, texts = binding.spec, dict[ParameterPath, list[str]]()
-    for each in robot.tunables[spec.name]:
-        owner = each.path[:2] if each.path[0] in ('joints', 'actuators') else ()
-        name = '.'.join(each.path[len(owner) :])
-        is_neutral = owner and each.value == _NEUTRAL.get(name)
-        if not is_neutral and not each.is_actuator_limit and (owner or each.shapes_map):
-            text = f'{name.removeprefix("mechanical_")} {each.value:.6g}'
+    for tunable in robot.tunables[spec.name]:
+        owner = tunable.path[:2] if tunable.path[0] in ('joints', 'actuators') else ()
+        name = '.'.join(tunable.path[len(owner) :])
+        is_neutral = owner and tunable.value == _NEUTRAL.get(name)
+        if not is_neutral and not tunable.is_actuator_limit and (owner or tunable.shapes_map):
+            text = f'{name.removeprefix("mechanical_")} {tunable.value:.6g}'
             texts.setdefault(owner, []).append(text)
     for name, units in binding.units.items():
         text = f'driver in {", ".join(unit.text for unit in units.all_units if unit.text)}'
@@ -335,11 +328,11 @@ def _draw_block(axes: Any, block: Block, top: float) -> None:
         (block.actuators, ACTUATOR, (ACTUATOR + BOX, MIDDLE)),
         (block.joints, JOINT, (JOINT, MIDDLE + BOX)),
     ):
-        level = middle + 0.5 * sum(each.height for each in boxes)
-        for each in boxes:
-            centre = level - 0.5 * each.height
-            level -= each.height
-            _draw_box(axes, block, each, left, centre)
+        level = middle + 0.5 * sum(box.height for box in boxes)
+        for box in boxes:
+            centre = level - 0.5 * box.height
+            level -= box.height
+            _draw_box(axes, block, box, left, centre)
             axes.plot(ends, (centre, middle), color=_EDGE, lw=1.0, zorder=1)
 
 
@@ -367,12 +360,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
     :raises UsageError: If the picture cannot be written.
     """
-    file_format = 'svg'
-    if options.output:
-        file_format = os.path.splitext(options.output)[1].lower().removeprefix('.')
-        if file_format not in ('svg', 'png'):
-            found = f"found '{options.output}'"
-            raise UsageError(f'the name of a picture must end with .svg or .png, {found}')
+    ending = Path(options.output or 'robot.svg').suffix.lower()
+    if ending not in ('.svg', '.png'):
+        found = f"found '{options.output}'"
+        raise UsageError(f'the name of a picture must end with .svg or .png, {found}')
     optional('matplotlib.figure', 'plot')
     robot = robot_of_command(options, console)
     names = (*robot.transmissions, *(spec.name for spec in robot.refused))
@@ -385,7 +376,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     check_output(output, force=options.force)
     blocks = make_blocks(robot, options.transmission or names)
     passed = () if options.transmission else robot.pass_through
-    image = render_diagram(robot.description.name, blocks, passed, file_format)
+    image = render_diagram(robot.description.name, blocks, passed, ending[1:])
     write_output(output, image, force=options.force)
     console.out.line(f'written to {printable(output)}')
     rejected = sum(block.is_rejected for block in blocks)

@@ -79,22 +79,6 @@ def test_what_is_converted_may_be_kept_or_replaced(convert, bags, tmp_path):
     assert bags.told(target, '/actuator_states') == converted
 
 
-def test_messages_of_another_byte_order_and_without_a_stamp(convert, bags, tmp_path):
-    """What the fast reader leaves rosbags decodes; the time of receipt is the stamp, as live."""
-    decode, encode, kind = bags.STORE.deserialize_cdr, bags.STORE.serialize_cdr, bags.JOINT_STATE
-    data = JointStateWriter(bags.MOTORS).write_message(0, 0)
-    messages = [*bags.states(10), (bags.START + 10**8, data)]
-    for little in (True, False):
-        encoded = [
-            (time, bytes(encode(decode(data, kind), kind, little_endian=little)))
-            for time, data in messages
-        ]
-        _, target = convert(bags.drive(tmp_path / f'in{little}', encoded), target='out.db3')
-        assert bags.told(target) == bags.live(messages)
-    time, data = bags.told(target)[-1]
-    assert JointStateReader().read_message(data).stamp == divmod(time, 10**9)
-
-
 def test_rejected_messages_and_unknown_names_are_listed(run, bags, tmp_path):
     """Each reason once, with its count; the other messages are converted."""
     topics = bags.recording(3)
@@ -251,22 +235,6 @@ def test_what_is_not_there_is_one_sentence(refuse, bags, tmp_path, robot_file):
         refuse('', 'convert', robot_file, name and tmp_path / name, target)
 
 
-@pytest.mark.parametrize('name', OUTPUTS)
-def test_nothing_is_replaced_without_force(refuse, convert, bags, tmp_path, name):
-    """OUT stays as it is, with --force it becomes what a fresh conversion gives."""
-    source, target = bags.write(tmp_path / 'in', bags.recording(4)), tmp_path / name
-    if name == 'out':
-        bags.write(target, {'/x': (bags.STRING, [])})
-    else:
-        target.write_bytes(b'mine')
-    before = _contents(target)
-    refuse('already exists; --force replaces it', 'convert', source, target)
-    assert _contents(target) == before
-    (tmp_path / 'fresh').mkdir()
-    written, fresh = (convert(source, target=path)[1] for path in (name, f'fresh/{name}'))
-    assert _contents(written) == _contents(fresh)
-
-
 def test_a_folder_that_is_no_bag_is_never_replaced(refuse, bags, tmp_path):
     """Not even with --force; nor is IN, nor a folder that is not there made."""
     source = bags.write(tmp_path / 'in', bags.recording(2))
@@ -380,30 +348,6 @@ def test_a_pipe_is_not_read(refuse, tmp_path, robot_file):
     os.mkfifo(tmp_path / 'pipe.mcap')
     words = "pipe.mcap' is not a regular file"
     refuse(words, 'convert', robot_file, tmp_path / 'pipe.mcap', tmp_path / 'out.mcap')
-
-
-def test_rosbags_is_needed_with_one_sentence(convert, bags, tmp_path, hide):
-    """It names the extra."""
-    bags.drive(tmp_path / 'in', bags.states(1))
-    hide('rosbags')
-    result, path = convert(tmp_path / 'in')
-    assert (result.code, path.exists()) == (2, False)
-    assert "pip install --editable '.[bags]'" in result.err
-
-
-def test_a_full_disk_leaves_nothing(refuse, bags, monkeypatch, tmp_path, robot_file):
-    """An error in the middle of a run: exit code 2, no file under the name, none beside it."""
-    source = bags.drive(tmp_path / 'in', bags.states(50))
-    count = iter(range(100))
-
-    def write_in_part(*_):
-        if next(count) == 25:
-            raise OSError(28, 'full')
-
-    monkeypatch.setattr(Writer, 'write', write_in_part)
-    before = sorted(tmp_path.iterdir())
-    refuse('full', 'convert', robot_file, source, tmp_path / 'out.mcap')
-    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -113,7 +113,7 @@ def warn_of_unused_parameter_files(arguments: Sequence[str], ours: str) -> Itera
         if option == '--params-file' and Path(name).is_file():
             with suppress(OSError, ValueError):
                 nodes = tuple(read_parameters(Path(name).read_bytes()))
-                if not any(_matches_node(each, ours) for each in nodes):
+                if not any(_matches_node(node, ours) for node in nodes):
                     found = f'parameters of {shortened(nodes) or "no node"}'
                     yield (
                         f"parameter file '{name}' is not used: expected parameters of "

@@ -107,22 +107,20 @@ class TunedFile:
         """
         entries, tunables = self._read_entries(), list_parameter_names(robot).tunables
         stored: dict[str, tuple[float, float]] = {}
-        for name in {tunables[each].transmission for each in changes}:
+        for name in {tunables[change].transmission for change in changes}:
             entries[name] = _make_entry(robot, name, changes, entries.get(name))
             if reason := _explain_rejection(robot, name, entries[name], overrides):
                 raise ParameterError(f'tuned_file cannot keep the numbers: {reason}')
             stored |= entries[name].numbers
         differences = [
-            f'{each.removeprefix(PREFIX)} {number!r} (URDF {urdf!r})'
-            for each, (number, urdf) in stored.items()
-            if each not in changes and number != urdf
+            f'{key.removeprefix(PREFIX)} {number!r} (URDF {urdf!r})'
+            for key, (number, urdf) in stored.items()
+            if key not in changes and number != urdf
         ]
-        text = (
-            f'stored in {self._path!r} together with the numbers that differ from the URDF: '
-            f'{shortened(differences, show=str) or "none"}'
-        )
+        text = f'stored in {self._path!r} together with the numbers that differ from the URDF: '
+        text += shortened(differences, show=str) or 'none'
         if hidden := [
-            each for each, pair in stored.items() if overrides.get(each, pair[0]) != pair[0]
+            key for key, (number, _) in stored.items() if overrides.get(key, number) != number
         ]:
             text += f'; at the next start the parameter file overrides {shortened(hidden)}'
         target, done = os.path.realpath(self._path), ''  # of a link, the linked file
@@ -156,13 +154,11 @@ class TunedFile:
             if self._node not in ('', document['node']):
                 owner = repr(document['node'])[:100]
                 raise ValueError(f'the file of {owner}, and a file belongs to one node')
-            entries = {
-                name: _Entry(each['type'], each['numbers'])
-                for name, each in document['transmissions'].items()
-            }
-            for entry in entries.values():
-                for key, (number, replaced) in entry.numbers.items():
-                    entry.numbers[key] = float(number), float(replaced)
+            entries = {}
+            for name, entry in document['transmissions'].items():
+                pairs = entry['numbers'].items()
+                numbers = {key: (float(number), float(urdf)) for key, (number, urdf) in pairs}
+                entries[name] = _Entry(entry['type'], numbers)
         except (OSError, *_DAMAGED) as error:
             raise ParameterError(
                 f'tuned_file {shown(self._path)} cannot be used',
@@ -173,16 +169,15 @@ class TunedFile:
         return entries
 
     def _format_entries(self, entries: Mapping[str, _Entry]) -> bytes:
-        transmissions = {name: each._asdict() for name, each in entries.items()}
+        transmissions = {name: entry._asdict() for name, entry in entries.items()}
         document = {'node': self._node, 'transmissions': transmissions}
         return (json.dumps(document, indent=1) + '\n').encode()
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    if len(content := dict(pairs)) < len(pairs):
         raise ValueError('a key twice')
-    return found
+    return content
 
 
 def _list_tunables(robot: RobotTransmissions, name: str) -> dict[str, Tunable]:

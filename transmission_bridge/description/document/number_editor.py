@@ -71,9 +71,9 @@ class NumberEditor:
         prolog = self._raw.replace('\r\n', '\n').replace('\r', '\n')
         start = next(each.start() for each in MARKUP.finditer(self._text) if each[1])
         text = prolog[: len(prolog) - len(self._text) + start]
-        for each in (self._root, *self._root.itersiblings()):
-            text += '\n' * (each is not self._root)
-            text += etree.tostring(each, encoding='unicode', with_tail=False)
+        for node in (self._root, *self._root.itersiblings()):
+            text += '\n' * (node is not self._root)
+            text += etree.tostring(node, encoding='unicode', with_tail=False)
         text += self._text[len(self._text.rstrip()) :]
         data = text.replace('\n', ending).encode(self._encoding, 'xmlcharrefreplace')
         return self._mark + data
@@ -97,7 +97,7 @@ class NumberEditor:
         if is_given or children:
             return not is_given or _set_word(element, tag, 0, value)
         numbers = [row.value(each).name for each in (MECHANICAL_REDUCTION, OFFSET)]
-        if tag in row.attributes and any(_find_attribute(element, each) for each in numbers):
+        if tag in row.attributes and any(_find_attribute(element, number) for number in numbers):
             return _set_attribute(element, tag, value)
         return _add_child(element, tag, repr(value))
 
@@ -114,12 +114,12 @@ class NumberEditor:
         :returns: Whether its place exists.
         """
         limits = [
-            self._elements[each.path]
-            for each in member.parameters
-            if each.name == 'limit'
-            and not each.value
-            and not each.children
-            and each.path in self._elements
+            self._elements[parameter.path]
+            for parameter in member.parameters
+            if parameter.name == 'limit'
+            and not parameter.value
+            and not parameter.children
+            and parameter.path in self._elements
         ]
         done = in_parameters and self.set_parameter(member, kind, 0, value)
         for element in limits:
@@ -172,7 +172,7 @@ class NumberEditor:
         if element is None or not len(element):
             return False
         before = _find_inner_indentation(element)
-        added = etree.fromstring('<x>' + ''.join(before + each for each in lines) + '</x>')
+        added = etree.fromstring('<x>' + ''.join(before + line for line in lines) + '</x>')
         added[-1].tail, element[-1].tail = element[-1].tail, before
         element.extend(added)
         return True

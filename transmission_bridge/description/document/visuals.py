@@ -95,10 +95,10 @@ def load_visuals(
     links = root.find_all('link') if root.tag == 'robot' else ()
     # Materials of the robot and of links: the first definition of a name is used.
     within = (
-        each
+        material
         for link in links
         for visual in link.find_all('visual')
-        for each in visual.find_all('material')
+        for material in visual.find_all('material')
     )
     materials: dict[str, Color] = {}
     for material in (*root.find_all('material'), *within):

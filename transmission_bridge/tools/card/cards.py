@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transmission_bridge.description import TransmissionSpec
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.kinematics import compute_lost_share, compute_ratios, Ratios
 from transmission_bridge.tools.card.motors import GAINS, JointGains, Motor
@@ -146,7 +147,7 @@ def make_card(
     :raises UsageError: If gains are given on both sides.
     """
     transmission, spec = binding.transmission, binding.spec
-    own = tuple(motors[each.name] for each in spec.actuators)
+    own = tuple(motors[actuator.name] for actuator in spec.actuators)
     joints = tuple((each.name, joint_unit(robot.description, each.name)) for each in spec.joints)
     if not all(binding.owned):
         raise TransmissionError('another transmission commands its actuators')
@@ -163,20 +164,9 @@ def make_card(
         for name, number in (('armature', 'rotor_inertia'), ('damping', 'viscous_friction'))
     }
     gains: dict[str, Array] = {}
-    named = [name for name, _ in joints if wanted.get(name)]
     for name in GAINS:
-        given = [wanted.get(joint, {}).get(name, np.nan) for joint, _ in joints]
-        at_motors = np.broadcast_to(_make_diagonal(own, name), (len(position), m, m))
-        gains[name], forms[name] = at_motors, at_joints.map_to_joints(at_motors)
-        if np.isfinite(given).any():
-            if np.isfinite(np.diagonal(at_motors[0])).any():
-                raise UsageError(
-                    f"{name} of transmission '{spec.name}': expected gains of its motors or of "
-                    'its joints, found both'
-                )
-            form = np.diag(np.nan_to_num(given))
-            forms[name] = np.broadcast_to(form, (len(position), n, n))
-            gains[name] = ratios.map_to_actuators(form)
+        forms[name], gains[name] = _map_gains(spec, own, name, wanted, ratios, at_joints)
+    named = [name for name, _ in joints if wanted.get(name)]
     return Card(
         name=spec.name,
         motors=own,
@@ -207,9 +197,38 @@ def make_card(
     )
 
 
+def _map_gains(
+    spec: TransmissionSpec,
+    motors: Sequence[Motor],
+    gain: str,
+    wanted: JointGains,
+    ratios: Ratios,
+    at_joints: Ratios,
+) -> tuple[Array, Array]:
+    """
+    Return a gain as forms at the joints and at the motors, as given on one side.
+
+    :param at_joints: ``ratios``, NaN if the gains of motors do not follow for the joints.
+    :raises UsageError: If it is given on both sides.
+    """
+    k, n, m = ratios.jacobian.shape
+    own = _make_diagonal(motors, gain)
+    given = [wanted.get(joint.name, {}).get(gain, np.nan) for joint in spec.joints]
+    if not np.isfinite(given).any():
+        at_motors = np.broadcast_to(own, (k, m, m))
+        return at_joints.map_to_joints(at_motors), at_motors
+    if np.isfinite(np.diagonal(own)).any():
+        raise UsageError(
+            f"{gain} of transmission '{spec.name}': expected gains of its motors or of its "
+            'joints, found both'
+        )
+    form = np.diag(np.nan_to_num(given))
+    return np.broadcast_to(form, (k, n, n)), ratios.map_to_actuators(form)
+
+
 def _make_diagonal(motors: Sequence[Motor], number: str) -> Array:
     """Return ``diag`` of a number of the motors, NaN if one of them is unknown."""
-    values = np.array([getattr(each, number) for each in motors])
+    values = np.array([getattr(motor, number) for motor in motors])
     return np.diag(values) if np.isfinite(values).all() else np.full((len(motors),) * 2, np.nan)
 
 

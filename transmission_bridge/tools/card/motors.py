@@ -125,7 +125,7 @@ def read_motors(
 
 def gained(robot: RobotTransmissions) -> tuple[str, ...]:
     """Return the joints that can have gains: those that can be commanded."""
-    return tuple(each.name for binding in robot.bindings for each in binding.spec.joints)
+    return tuple(joint.name for binding in robot.bindings for joint in binding.spec.joints)
 
 
 def _apply_curve(motor: Motor) -> Motor:
@@ -198,7 +198,7 @@ def _parse_magnitude(name: str, value: Any) -> float:
 def _parse_curve(value: Any) -> tuple[tuple[float, float], ...]:
     """Return the points of a list of pairs, or of a text ``0 1.2, 200 1.2, 300 0``."""
     pairs = [each.split() for each in value.split(',')] if isinstance(value, str) else value
-    if not all(isinstance(each, list) and len(each) == 2 for each in pairs) or len(pairs) < 2:
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs) or len(pairs) < 2:
         raise ValueError('two or more pairs of speed and effort')
     curve = tuple((_parse_magnitude(CURVE, x), _parse_magnitude(CURVE, y)) for x, y in pairs)
     if any(a[0] >= b[0] for a, b in pairwise(curve)):

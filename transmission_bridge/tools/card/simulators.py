@@ -39,7 +39,7 @@ def write_mjcf(robot: RobotDescription, cards: Sequence[Card]) -> Iterator[str]:
         sections['actuator'] += _list_comments(card)
         for section, line in _list_elements(card):
             sections[section].append(line)
-    driven = {each.name for spec in robot.transmissions for each in spec.joints}
+    driven = {joint.name for spec in robot.transmissions for joint in spec.joints}
     for joint in robot.joints:
         if joint.mimic is not None and joint.name not in driven:
             ends = (joint.name, joint.mimic.joint, joint.mimic.offset, joint.mimic.multiplier)
@@ -55,7 +55,7 @@ def _list_comments(card: Card) -> Iterator[str]:
     """Yield comments about what the elements of a card do not have."""
     texts = list(list_losses(card)) if card.rest is None and not card.cranks else []
     if card.rest is not None and card.has_gains_of_joints:
-        efforts = [f'{each.name} {each.effort:.6g}' for each in card.motors]
+        efforts = [f'{motor.name} {motor.effort:.6g}' for motor in card.motors]
         texts = [f'gains are at the joints; effort limits of the motors: {", ".join(efforts)}']
         texts += [f'{name} has no wanted gains' for name in card.ungiven]
     if card.remark:

@@ -72,11 +72,11 @@ def describe_card(card: Card) -> dict[str, Any]:
         'torque_speed_curve': card.curve,
         'cranks': [
             {
-                'actuator': each.motor.name,
-                'joint': each.joint,
-                **{key: _find_range(np.array(x)) for key, x in describe_crank(each).items()},
+                'actuator': crank.motor.name,
+                'joint': crank.joint,
+                **{key: _find_range(np.array(x)) for key, x in describe_crank(crank).items()},
             }
-            for each in card.cranks
+            for crank in card.cranks
         ],
         'remark': card.remark,
     }
@@ -106,7 +106,7 @@ def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[s
     if cranks := [each for document in documents for each in document['cranks']]:
         yield ''
         yield 'cranks: a model with its cranks has armature and friction at these joints only'
-        yield from _make_table({'name': each['joint'], **each} for each in cranks)
+        yield from _make_table({'name': crank['joint'], **crank} for crank in cranks)
     sentences = [
         f"transmission '{card.name}': {sentence}"
         for card in cards
