@@ -96,8 +96,8 @@ class BridgeReport:
     @property
     def troubles(self) -> tuple[Status, ...]:
         """Statuses that are not OK, most severe first."""
-        found = [status for status in self.statuses.values() if status.level != OK]
-        return tuple(sorted(found, key=lambda each: (-each.level, each.name)))
+        statuses = [status for status in self.statuses.values() if status.level != OK]
+        return tuple(sorted(statuses, key=lambda each: (-each.level, each.name)))
 
     def is_gone(self, now: float) -> bool:
         """Return whether no diagnostics have arrived for 3.5 s."""
@@ -510,14 +510,14 @@ def _explain_missing(client: BridgeClient) -> str:
     if client.report is not None:
         return f'{client.bridge} publishes diagnostics, but its services are not available'
     others = sorted(client.reports)
-    found = (
+    bridges = (
         f'found {", ".join(f"/{each}" for each in others)}: --node {others[0]} selects that one'
         if others
         else 'found no bridge'
     )
     domain = os.environ.get('ROS_DOMAIN_ID') or '0'
-    place = f'within {_DISCOVERY:g} s in ROS domain {domain}'
-    return f'expected the bridge {client.bridge} {place}, {found}'
+    where = f'within {_DISCOVERY:g} s in ROS domain {domain}'
+    return f'expected the bridge {client.bridge} {where}, {bridges}'
 
 
 def require_answer(client: BridgeClient, send: Callable[[Answered], None]) -> Any:

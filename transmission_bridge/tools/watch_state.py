@@ -229,12 +229,12 @@ class WatchState:
 
         If the bridge is missing, the statuses of other bridges are returned.
         """
-        found = [
+        findings = [
             (each.level, f'{each.name}: {each.message}')
             for bridge in self._shown_bridges
             for each in bridge.troubles
         ]
-        return sorted(found, key=lambda each: -each[0])
+        return sorted(findings, key=lambda each: -each[0])
 
     def make_rows(self, now: float) -> list[WatchRow]:
         """Return joints, then actuators that are beside none, in the order of their messages."""
@@ -309,8 +309,8 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
 
     The diagnostics of a bridge have the reason for a missing or silent driver, and the remedy.
     """
-    place = f'in namespace /{state.node.rpartition("/")[0]}'
-    place += f', ROS domain {os.environ.get("ROS_DOMAIN_ID") or "0"}'
+    where = f'in namespace /{state.node.rpartition("/")[0]}'
+    where += f', ROS domain {os.environ.get("ROS_DOMAIN_ID") or "0"}'
     present = [bridge for bridge in state.bridges if not bridge.is_gone(now)]
     missing = []
     if not present and state.bridges:
@@ -325,7 +325,7 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         of, others = f'of {state.node} ' * bool(state.node), list(state.reports)
         close = [*find_closest(state.node, others, 1), *others][:1]
         missing.append(
-            f'the bridge is missing: no diagnostics {of}{place}'
+            f'the bridge is missing: no diagnostics {of}{where}'
             + (
                 f', but of other bridges: {", ".join(others)}; --node {close[0]} shows that one'
                 if others
@@ -340,12 +340,12 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         ]
     if not state.has_driver:
         topics = ', '.join(state._driver_topics)
-        missing.append(f'the driver is missing: no message has arrived on {topics} {place}')
+        missing.append(f'the driver is missing: no message has arrived on {topics} {where}')
         if state.others and not present:  # the diagnostics of a bridge list them
             missing[-1] += f'; other topics of joint states: {shortened(state.others, show=str)}'
     elif not missing and not state.has_joint_states:
         missing.append(
-            f'{present[0].name} is active, but no {_JOINT} arrive {place}: see its diagnostics, '
+            f'{present[0].name} is active, but no {_JOINT} arrive {where}: see its diagnostics, '
             'or the topic is remapped'
         )
     return missing or [

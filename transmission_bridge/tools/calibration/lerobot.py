@@ -81,23 +81,23 @@ def read_lerobot(data: bytes, name: str) -> dict[str, ServoRange]:
     }
 
 
-def _read_range(place: str, document: object) -> ServoRange:
+def _read_range(where: str, document: object) -> ServoRange:
     names = [each.name for each in fields(ServoRange)]
     if not isinstance(document, dict) or not document.keys() >= set(names):
-        raise refuse(place, f'the fields {", ".join(names)}', document)
+        raise refuse(where, f'the fields {", ".join(names)}', document)
     for name in names:
         value = document[name]
         if type(value) is not int or abs(value) >= 2**31:
-            raise refuse(f'{place}, {name}', 'a whole number of 32 bits', value)
-    found = ServoRange(**{name: document[name] for name in names})
-    if found.range_min >= found.range_max:
-        expected = f'range_min below the range_max {found.range_max}'
-        raise refuse(place, expected, found.range_min)
-    return found
+            raise refuse(f'{where}, {name}', 'a whole number of 32 bits', value)
+    servo = ServoRange(**{name: document[name] for name in names})
+    if servo.range_min >= servo.range_max:
+        expected = f'range_min below the range_max {servo.range_max}'
+        raise refuse(where, expected, servo.range_min)
+    return servo
 
 
 def judge_sweep(
-    found: ServoRange, resolution: int = RESOLUTION
+    servo: ServoRange, resolution: int = RESOLUTION
 ) -> Literal['swept', 'unswept', 'wrapped']:
     """
     Return whether a joint was swept from stop to stop.
@@ -106,9 +106,9 @@ def judge_sweep(
     moved, every ``wrist_roll``. ``wrapped``: any other range of 0.93 turns or more. The joint
     passed from the last tick to 0, so both are extremes, and the range says nothing of its stops.
     """
-    if (found.range_min, found.range_max) == (0, resolution - 1):
+    if (servo.range_min, servo.range_max) == (0, resolution - 1):
         return 'unswept'
-    is_wrapped = found.range_max - found.range_min >= _WRAPPED * resolution
+    is_wrapped = servo.range_max - servo.range_min >= _WRAPPED * resolution
     return 'wrapped' if is_wrapped else 'swept'
 
 
@@ -146,13 +146,13 @@ def list_rows(
     """
 
     def find_stops(name: str, binding: Binding) -> Stops:
-        found = ranges[name]
+        servo = ranges[name]
         limits = robot.joint_limits[:, 0, binding.joints[0]].tolist()
         scale, count = _read_scale(binding, resolution)
-        if (swept := judge_sweep(found, count)) != 'swept':
+        if (swept := judge_sweep(servo, count)) != 'swept':
             raise UsageError(_REASONS[swept])
         low, high = compute_ends(binding, *limits)
-        ends = (found.range_min * scale, found.range_max * scale)
+        ends = (servo.range_min * scale, servo.range_max * scale)
         return ends if low < high else ends[::-1], (limits[0], limits[1])
 
     rows, notes = list_known(

@@ -103,16 +103,16 @@ def list_offsets(binding: Binding) -> tuple[ParameterPath, ...]:
 
 def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
     """Return the reductions of the side that states them, because only products are known."""
-    found: dict[str, list[ParameterPath]] = {'actuators': [], 'joints': []}
+    paths: dict[str, list[ParameterPath]] = {'actuators': [], 'joints': []}
     members = {'actuators': binding.spec.actuators, 'joints': binding.spec.joints}
     given = dict.fromkeys(members, False)
     for side, ends in members.items():
         for each in binding.tunables:
             if each.path[0] == side and each.path[-1] == 'mechanical_reduction':
-                found[side].append(each.path)
+                paths[side].append(each.path)
                 given[side] |= _is_given(ends, each.path[1])
-    side = 'joints' if not found['actuators'] or given['joints'] > given['actuators'] else ''
-    return tuple(found[side or 'actuators'])
+    side = 'joints' if not paths['actuators'] or given['joints'] > given['actuators'] else ''
+    return tuple(paths[side or 'actuators'])
 
 
 def _is_given(ends: Sequence[TransmissionEnd], name: str) -> bool:
@@ -193,11 +193,11 @@ class NumberMap:
             values, actuators = {}, actuators + way
         with np.errstate(all='ignore'):
             try:
-                found = self.build(values).actuator_to_joint('position', actuators, guess=guess)
+                joints = self.build(values).actuator_to_joint('position', actuators, guess=guess)
             except TransmissionBridgeError:
                 return np.full((len(actuators), n_joints), np.nan)
-        found = np.asarray(found)[:, :n_joints]
-        return np.where(np.abs(found) <= _LARGEST, found, np.nan)
+        joints = np.asarray(joints)[:, :n_joints]
+        return np.where(np.abs(joints) <= _LARGEST, joints, np.nan)
 
     def slopes(self, values: Mapping[ParameterPath, float], middle: Array) -> Array:
         """
@@ -209,10 +209,10 @@ class NumberMap:
         transmission, n_joints = self.build(values), len(middle)
         at = transmission.joint_to_actuator('position', middle)
         unit = np.eye(len(self.binding.spec.actuators))
-        found = transmission.actuator_to_joint(
+        slopes = transmission.actuator_to_joint(
             'velocity', unit, at=np.broadcast_to(at, unit.shape)
         )
-        return np.asarray(found)[:, :n_joints].T
+        return np.asarray(slopes)[:, :n_joints].T
 
 
 def fit_numbers(
@@ -252,8 +252,8 @@ def fit_numbers(
         return dict(zip(free, values.tolist(), strict=True))
 
     def compare(x: Array) -> Array:
-        found = known.joints - maps.map_positions(name_values(x), known.actuators, guess)
-        return np.where(np.isfinite(found), found, _OUTSIDE)[is_known]
+        residuals = known.joints - maps.map_positions(name_values(x), known.actuators, guess)
+        return np.where(np.isfinite(residuals), residuals, _OUTSIDE)[is_known]
 
     # A solved position is exact to 1e-10 only, so small steps have no slope.
     begin = np.where(is_inverse, 1.0, first / sizes)
@@ -324,10 +324,10 @@ def list_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]
             where = np.broadcast_to(at, unit.shape)
             slopes = transmission.actuator_to_joint('velocity', unit, at=where)
         slopes = slopes[..., : len(middle)].reshape(len(unit), -1)
-        found = {
+        zeros = {
             zero.place: zero for path in maps.numbers for zero in _match(maps, path, at, slopes)
         }
-        return tuple(found.values()) if len(found) == len(unit) else ()
+        return tuple(zeros.values()) if len(zeros) == len(unit) else ()
     return tuple(Zero(path) for path in list_offsets(maps.binding))
 
 
@@ -441,13 +441,13 @@ def compute_signs(maps: NumberMap, moves: Sequence[Move], middle: Array) -> Sign
 def _list_fitting(
     maps: NumberMap, moves: Sequence[Move], order: Sequence[int], middle: Array
 ) -> list[dict[ParameterPath, float]]:
-    found = []
+    fitting = []
     for values in _list_sign_changes(maps):
         slopes = maps.slopes(values, middle)
         ways = [(move.joint, slopes @ move.way[list(order)]) for move in moves]
         if all(_is_positive(joint, way) for joint, way in ways):
-            found.append(values)
-    return found
+            fitting.append(values)
+    return fitting
 
 
 def _list_sign_changes(maps: NumberMap) -> Iterator[dict[ParameterPath, float]]:

@@ -71,23 +71,23 @@ def read_orca(
     design, measured = _load(config, names[0]), _load(calibration, names[1])
     roms = _read_map(design, 'joint_roms', names[0])
     limits, ratios = (_read_map(measured, each, names[1]) for each in (_LIMITS, _RATIOS))
-    found: dict[str, OrcaRange] = {}
+    joints: dict[str, OrcaRange] = {}
     for joint, motor in _read_map(design, 'joint_to_motor_map', names[0]).items():
-        place = f"'{names[0]}', joint '{joint}'"
+        where = f"'{names[0]}', joint '{joint}'"
         if type(motor) is not int or motor == 0:
-            raise refuse(f'{place}, joint_to_motor_map', 'a whole number, not 0', motor)
+            raise refuse(f'{where}, joint_to_motor_map', 'a whole number, not 0', motor)
         number, low_high = abs(motor), None
-        if number in (each.motor for each in found.values()):
-            raise refuse(f'{place}, joint_to_motor_map', 'a motor of its own', motor)
-        place = f"'{names[1]}', motor {number}"
+        if number in (each.motor for each in joints.values()):
+            raise refuse(f'{where}, joint_to_motor_map', 'a motor of its own', motor)
+        where = f"'{names[1]}', motor {number}"
         if (pair := limits.get(number, [None, None])) != [None, None]:
-            low_high = _read_pair(f'{place}, {_LIMITS}', pair)
-        ratio = _read_number(f'{place}, {_RATIOS}', ratios.get(number, 0.0))
+            low_high = _read_pair(f'{where}, {_LIMITS}', pair)
+        ratio = _read_number(f'{where}, {_RATIOS}', ratios.get(number, 0.0))
         rom = _read_pair(f"'{names[0]}', joint '{joint}', joint_roms", roms.get(joint))
-        found[str(joint)] = OrcaRange(number, motor < 0, rom, low_high, ratio)
-    if not found:
+        joints[str(joint)] = OrcaRange(number, motor < 0, rom, low_high, ratio)
+    if not joints:
         raise refuse(f"'{names[0]}'", 'joints in joint_to_motor_map', None)
-    return found
+    return joints
 
 
 def _load(data: bytes, name: str) -> dict[Any, Any]:
@@ -98,24 +98,24 @@ def _load(data: bytes, name: str) -> dict[Any, Any]:
 
 
 def _read_map(document: Mapping[Any, Any], key: str, name: str) -> Mapping[Any, Any]:
-    found = document.get(key) or {}
-    if not isinstance(found, dict):
-        raise refuse(f"'{name}', {key}", 'keys and values', found)
-    return found
+    values = document.get(key) or {}
+    if not isinstance(values, dict):
+        raise refuse(f"'{name}', {key}", 'keys and values', values)
+    return values
 
 
-def _read_pair(place: str, values: object) -> tuple[float, float]:
+def _read_pair(where: str, values: object) -> tuple[float, float]:
     if not isinstance(values, list) or len(values) != 2:
-        raise refuse(place, 'two numbers', values)
-    low, high = (_read_number(place, each) for each in values)
+        raise refuse(where, 'two numbers', values)
+    low, high = (_read_number(where, each) for each in values)
     if low >= high:
-        raise refuse(place, 'the lower number first', values)
+        raise refuse(where, 'the lower number first', values)
     return low, high
 
 
-def _read_number(place: str, value: object) -> float:
+def _read_number(where: str, value: object) -> float:
     if type(value) not in (int, float) or not abs(value) < 1e9:  # type: ignore[arg-type]
-        raise refuse(place, 'a number', value)
+        raise refuse(where, 'a number', value)
     return float(value)  # type: ignore[arg-type]
 
 
@@ -133,19 +133,19 @@ def list_rows(
     """
 
     def find_stops(name: str, _: Binding) -> Stops:
-        found = ranges[name]
-        if found.limits is None:
-            raise UsageError(f'its motor {found.motor} has no limits yet')
-        low, high = found.limits
-        if found.ratio:
-            extent = (found.rom[1] - found.rom[0]) * found.ratio
+        joint = ranges[name]
+        if joint.limits is None:
+            raise UsageError(f'its motor {joint.motor} has no limits yet')
+        low, high = joint.limits
+        if joint.ratio:
+            extent = (joint.rom[1] - joint.rom[0]) * joint.ratio
             if abs(extent - (high - low)) > STOP_SLACK * (high - low):
                 raise UsageError(
-                    f'its motor {found.motor} moves by {high - low:.4g} rad between its '
+                    f'its motor {joint.motor} moves by {high - low:.4g} rad between its '
                     f'{_LIMITS}, and by {extent:.4g} rad for its joint_roms by its {_RATIOS}'
                 )
-        ends = (high, low) if found.is_inverted else (low, high)
-        return ends, (math.radians(found.rom[0]), math.radians(found.rom[1]))
+        ends = (high, low) if joint.is_inverted else (low, high)
+        return ends, (math.radians(joint.rom[0]), math.radians(joint.rom[1]))
 
     return list_known(robot, ranges, find_stops, is_confirmed=True, is_free=True)
 
@@ -173,17 +173,17 @@ def write_orca(
         raise UsageError(notes[0])
     limits, ratios = {}, {}
     for name, binding in matched.items():
-        found = ranges[name]
-        low, high = compute_ends(binding, *map(math.radians, found.rom))
+        joint = ranges[name]
+        low, high = compute_ends(binding, *map(math.radians, joint.rom))
         if not binding.transmission.is_constant:
             raise UsageError(f"joint '{name}': expected a constant ratio, which ORCA's map has")
-        if found.is_inverted is (low < high):
-            place = f"'{names[0]}', joint '{name}', joint_to_motor_map"
+        if joint.is_inverted is (low < high):
+            where = f"'{names[0]}', joint '{name}', joint_to_motor_map"
             expected = f"the sign of its reduction in '{binding.spec.name}'"
-            raise refuse(place, expected, -found.motor if found.is_inverted else found.motor)
+            raise refuse(where, expected, -joint.motor if joint.is_inverted else joint.motor)
         low, high = sorted((low, high))
-        limits[found.motor] = [low, high]
-        ratios[found.motor] = (high - low) / (found.rom[1] - found.rom[0])
+        limits[joint.motor] = [low, high]
+        ratios[joint.motor] = (high - low) / (joint.rom[1] - joint.rom[0])
     wrist = {'wrist_calibrated': True} if 'wrist' in ranges else {}
     document |= {_LIMITS: limits, _RATIOS: ratios, 'calibrated': True, **wrist}
     text: str = optional('yaml', 'cli').safe_dump(document, sort_keys=False)

@@ -106,23 +106,23 @@ def list_known(
         try:
             actuators, joints = find_stops(name, binding)
             extent = joints[1] - joints[0]
-            slack, away, found = STOP_SLACK * extent, 0.0, ''
+            slack, away, difference = STOP_SLACK * extent, 0.0, ''
             unit = joint_unit(robot.description, binding.spec.joints[0].name)
             if not is_free:
                 low, high = compute_ends(binding, *joints)
                 share = abs((actuators[1] - actuators[0]) / (high - low))
                 away, size = abs(share - 1.0) * extent, 1e3 if unit == 'm' else math.degrees(1.0)
-                found = f'is {share * extent * size:.1f} and its limits {extent * size:.1f} '
-                found += 'mm' if unit == 'm' else 'degrees'
+                difference = f'is {share * extent * size:.1f} and its limits {extent * size:.1f} '
+                difference += 'mm' if unit == 'm' else 'degrees'
             is_known = away <= (SLIDING_TOLERANCE * extent if unit == 'm' else TOLERANCE)
             is_known &= is_confirmed
             if not is_known:
                 if not binding.transmission.is_constant:
-                    raise UsageError(f'it {found}, and its ratio varies')
+                    raise UsageError(f'it {difference}, and its ratio varies')
                 slack = max(slack, away / 2.0)
                 notes.append(
-                    f"'{name}' is a guess: its range in the file {found}; the middles of both are "
-                    f'taken as equal, +- {slack:.2g} {unit}'
+                    f"'{name}' is a guess: its range in the file {difference}; the middles of "
+                    f'both are taken as equal, +- {slack:.2g} {unit}'
                 )
         except UsageError as error:
             notes.append(f"'{name}' is not known from its range: {error}")
@@ -133,6 +133,6 @@ def list_known(
     return rows, notes
 
 
-def refuse(place: str, expected: str, found: Any) -> UsageError:
+def refuse(where: str, expected: str, found: Any) -> UsageError:
     """Return the error of a place in a file, to be raised."""
-    return UsageError(f'{place}: expected {expected}, found {reprlib.repr(found)}')
+    return UsageError(f'{where}: expected {expected}, found {reprlib.repr(found)}')

@@ -116,10 +116,10 @@ class RequestGuard:
         return None
 
     def _is_ours(self, host: str) -> bool:
-        found = _HOST.fullmatch(host)
-        if found is None:
+        matched = _HOST.fullmatch(host)
+        if matched is None:
             return False
-        name = found['name'].strip('[]')
+        name = matched['name'].strip('[]')
         try:
             ipaddress.ip_address(name)
         except ValueError:

@@ -237,9 +237,9 @@ class BridgeRobot(BridgeClient):
         if self.report is None or self.describe_problem():
             return ()
         state, name = self.report.state, f'{self.report.name}: '
-        found = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
+        warnings = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
         return (
-            *found,
+            *warnings,
             *(f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles),
         )
 

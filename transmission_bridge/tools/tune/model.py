@@ -312,17 +312,17 @@ class TuneModel:
         row = [member.name for member in binding.spec.joints].index(joint)
         ratios = np.abs(compute_ratios_at(self._find_binding(self.robot, transmission), position))
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
-        found: list[tuple[int, dict[str, float]]] = []
+        candidates: list[tuple[int, dict[str, float]]] = []
         for names in self._list_sign_candidates(transmission, joint, row):
             values = {name: -self.find_value(name) for name in names}
             changes = self.preview_change(values, position).ratios
             own = [each for each in changes if each.joint == joint]
             reverses = all(each.before * each.after < 0.0 for each in own)
             if reverses and 0 < len(own) == n_movers:
-                found.append((len(changes) - len(own), values))
-        if not found:
+                candidates.append((len(changes) - len(own), values))
+        if not candidates:
             raise NotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
-        return min(found, key=lambda each: each[0])[1]
+        return min(candidates, key=lambda each: each[0])[1]
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return groups of numbers that may have a wrong sign, most likely first."""

@@ -70,34 +70,34 @@ class LinkPoses:
         self._gains, self._offsets = np.zeros((2, n))
         self._slides: Mask = np.zeros(n, dtype=bool)
         self._owners = [''] * n
-        for place, spec in enumerate(above.values()):
+        for index, spec in enumerate(above.values()):
             joint = None if spec is None else _make_joint(spec)
             if spec is not None and (joint is None or not joint.is_scalar):
-                self._before[place] = rest_transform_of(spec)
+                self._before[index] = rest_transform_of(spec)
             elif joint is not None:
-                self._before[place], self._after[place] = joint.motion_frames
-                self._slides[place] = joint.twists == _ALONG
+                self._before[index], self._after[index] = joint.motion_frames
+                self._slides[index] = joint.twists == _ALONG
                 source = sources.get(joint.name, (joint.name, 1.0, 0.0))
-                self._owners[place], self._gains[place], self._offsets[place] = source
+                self._owners[index], self._gains[index], self._offsets[index] = source
 
     @property
     def joints(self) -> tuple[str, ...]:
         """Names of the joints that determine the poses."""
         return tuple(dict.fromkeys(filter(None, self._owners)))
 
-    def find_mover(self, place: int) -> str:
+    def find_mover(self, index: int) -> str:
         """Return the nearest joint that moves a link, empty for none."""
-        while place >= 0 and not self._owners[place]:
-            place = self._parents[place]
-        return self._owners[place] if place >= 0 else ''
+        while index >= 0 and not self._owners[index]:
+            index = self._parents[index]
+        return self._owners[index] if index >= 0 else ''
 
-    def find_frame(self, place: int) -> tuple[int, Array, bool]:
+    def find_frame(self, index: int) -> tuple[int, Array, bool]:
         """Return the parent of a link, ``parent_H_joint``, and whether its joint slides (z)."""
-        return self._parents[place], self._before[place], bool(self._slides[place])
+        return self._parents[index], self._before[index], bool(self._slides[index])
 
-    def list_below(self, place: int) -> list[int]:
+    def list_below(self, index: int) -> list[int]:
         """Return the links that the parent joint of a link moves, this link included."""
-        below = {place}
+        below = {index}
         for each, parent in enumerate(self._parents):  # parents come first
             if parent in below:
                 below.add(each)
@@ -124,10 +124,10 @@ class LinkPoses:
         motion[:, 2, 3] = np.where(self._slides, q, 0.0)
         poses: Array = self._before @ motion @ self._after
         unknown: Mask = ~known
-        for place, parent in enumerate(self._parents):
+        for index, parent in enumerate(self._parents):
             if parent >= 0:
-                poses[place] = poses[parent] @ poses[place]
-                unknown[place] |= unknown[parent]
+                poses[index] = poses[parent] @ poses[index]
+                unknown[index] |= unknown[parent]
         return poses, unknown
 
 
@@ -144,10 +144,10 @@ def _find_joint_sources(robot: RobotDescription) -> dict[str, tuple[str, float, 
     leaders = number_joints(joint for spec in own if (joint := _make_joint(spec)) is not None)
     name_at = {joint.position_offset: joint.name for joint in leaders}
     try:
-        found: Mapping[str, JointSource] = KinematicTree(robot.joints).list_sources(leaders)
+        sources: Mapping[str, JointSource] = KinematicTree(robot.joints).list_sources(leaders)
     except (DescriptionError, JointError):  # joints that mimic each other cannot move
         return {}
     return {
         name: (name_at[source.position], source.multiplier, source.offset)
-        for name, source in found.items()
+        for name, source in sources.items()
     }

@@ -155,9 +155,9 @@ class FileRobot:
         wanted[joint] = position
         (binding,) = (each for each in robot.bindings if joint in each.joints)
         with np.errstate(all='ignore'):
-            found = robot.joint_to_actuator('position', wanted)[list(binding.actuators)]
+            actuators = robot.joint_to_actuator('position', wanted)[list(binding.actuators)]
         moved = self._position.copy()
-        moved[list(binding.actuators)] = found
+        moved[list(binding.actuators)] = actuators
         if not abs(self._compute_joints(moved)[joint] - position) <= _TOLERANCE:
             name = robot.joint_names[joint]
             raise NotPossible(f'no position of the motors reaches this position of {name}')

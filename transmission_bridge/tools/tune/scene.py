@@ -132,21 +132,21 @@ class RobotScene:
             node.remove()
         self._arrow_nodes = []
         if before and before in self.poses.joint_of:
-            place = self.poses.joint_of.index(before)
-            self._robot.paint_links(_UNKNOWN if self._unknown[place] else None, place)
+            index = self.poses.joint_of.index(before)
+            self._robot.paint_links(_UNKNOWN if self._unknown[index] else None, index)
         if joint and joint in self.poses.joint_of:
-            place = self.poses.joint_of.index(joint)
-            self._robot.paint_links(_BY_HAND, place)
+            index = self.poses.joint_of.index(joint)
+            self._robot.paint_links(_BY_HAND, index)
             if side:
-                self._draw_arrow(place, side)
+                self._draw_arrow(index, side)
 
-    def _draw_arrow(self, place: int, side: int) -> None:
-        parent, frame, slides = self.poses.find_frame(place)
+    def _draw_arrow(self, index: int, side: int) -> None:
+        parent, frame, slides = self.poses.find_frame(index)
         size, scene, name = 0.26 * self._radius, self._server.scene, f'/robot/{parent}/arrow'
         if slides:
             points = size * side * np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
         else:
-            angles = self._find_angle(place, parent, frame) + side * np.linspace(-0.9, 0.9, 24)
+            angles = self._find_angle(index, parent, frame) + side * np.linspace(-0.9, 0.9, 24)
             points = size * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
         along = points[-1] - points[-2]
         head = points[-1] + 0.4 * size * along / np.linalg.norm(along)
@@ -155,7 +155,7 @@ class RobotScene:
         segments, tip = np.stack([points[:-1], points[1:]], axis=1), np.array([[points[-1], head]])
         width = {'head_length': 0.4 * size, 'head_radius': 0.2 * size, 'shaft_radius': 0.02 * size}
         label, position = (
-            f'{self.poses.joint_of[place]} {"-+"[side > 0]}',
+            f'{self.poses.joint_of[index]} {"-+"[side > 0]}',
             (frame @ [*head, 1.0])[:3],
         )
         self._arrow_nodes = [
@@ -164,10 +164,10 @@ class RobotScene:
             scene.add_label(f'{name}_label', label, position=position, anchor='bottom-left'),
         ]
 
-    def _find_angle(self, place: int, parent: int, frame: Array) -> float:
+    def _find_angle(self, index: int, parent: int, frame: Array) -> float:
         """Return where the links that a joint moves are about its axis, at rest."""
         poses, _ = self.poses({})
-        away = poses[self.poses.list_below(place), :3, 3].mean(axis=0) - poses[place, :3, 3]
+        away = poses[self.poses.list_below(index), :3, 3].mean(axis=0) - poses[index, :3, 3]
         x, y, _ = (poses[parent, :3, :3] @ frame[:3, :3]).T @ away
         return float(np.arctan2(y, x)) if np.hypot(x, y) > 0.1 * self._radius else 0.0
 
@@ -192,9 +192,9 @@ class RobotScene:
         poses, unknown = self.poses(positions)
         with self._server.atomic():
             self._robot.move_links(poses)
-            for place in np.flatnonzero(unknown != self._unknown).tolist():
-                if not self._arrow[0] or self.poses.joint_of[place] != self._arrow[0]:
-                    self._robot.paint_links(_UNKNOWN if unknown[place] else None, place)
+            for index in np.flatnonzero(unknown != self._unknown).tolist():
+                if not self._arrow[0] or self.poses.joint_of[index] != self._arrow[0]:
+                    self._robot.paint_links(_UNKNOWN if unknown[index] else None, index)
             self._unknown = unknown
             others, _ = self.poses(ghost)
             self._ghost.root.visible = bool(np.abs(others - poses).max(initial=0.0) > _ANOTHER)
@@ -225,10 +225,10 @@ class _RobotBody:
         self.root = server.scene.add_frame(root, show_axes=False, visible=clicked is not None)
         self._frames: list[Any] = []
         self._meshes: list[list[tuple[Any, tuple[int, ...]]]] = []
-        for place, link in enumerate(poses.links):
+        for index, link in enumerate(poses.links):
             shapes = by_link.get(link, ())
             # A number, because names of links may contain slashes.
-            name = f'{root}/{place}'
+            name = f'{root}/{index}'
             self._frames.append(
                 server.scene.add_frame(
                     name,
@@ -239,13 +239,13 @@ class _RobotBody:
             )
             self._meshes.append(
                 [
-                    self._add_mesh(f'{name}/{number}', shape, place)
+                    self._add_mesh(f'{name}/{number}', shape, index)
                     for number, shape in enumerate(shapes)
                 ]
             )
         self._sent = np.full((len(poses.links), 4, 4), np.nan)
 
-    def _add_mesh(self, name: str, shape: Shape, place: int) -> tuple[Any, tuple[int, ...]]:
+    def _add_mesh(self, name: str, shape: Shape, index: int) -> tuple[Any, tuple[int, ...]]:
         """Add a mesh, and return it with its own colour."""
         color = tuple(round(255.0 * part) for part in shape.color[:3])
         opacity = shape.color[3] if shape.color[3] < 1.0 else None
@@ -259,7 +259,7 @@ class _RobotBody:
             side='double',
             cast_shadow=self._clicked is not None,
         )
-        joint, clicked = self._poses.find_mover(place), self._clicked
+        joint, clicked = self._poses.find_mover(index), self._clicked
         if clicked is not None and joint:
 
             async def on_click(event: Any) -> None:
@@ -268,9 +268,9 @@ class _RobotBody:
             mesh.on_click(on_click)
         return mesh, color
 
-    def paint_links(self, color: tuple[int, ...] | None, place: int | None = None) -> None:
+    def paint_links(self, color: tuple[int, ...] | None, index: int | None = None) -> None:
         """Paint a link or all links; ``None`` restores its own colour."""
-        for meshes in self._meshes if place is None else [self._meshes[place]]:
+        for meshes in self._meshes if index is None else [self._meshes[index]]:
             for mesh, own in meshes:
                 mesh.color = own if color is None else color
 
@@ -280,11 +280,11 @@ class _RobotBody:
             same = np.abs(poses - self._sent) <= _MOVED
         moved = np.flatnonzero(~same[:, :3, 3].all(axis=1))
         turned = np.flatnonzero(~same[:, :3, :3].all(axis=(1, 2)))
-        for place in moved.tolist():
-            self._frames[place].position = poses[place, :3, 3]
+        for index in moved.tolist():
+            self._frames[index].position = poses[index, :3, 3]
         if len(turned):
             quaternions = self._rotations.from_matrix(poses[turned, :3, :3]).wxyz
-            for place, quaternion in zip(turned.tolist(), quaternions, strict=True):
-                self._frames[place].wxyz = quaternion
+            for index, quaternion in zip(turned.tolist(), quaternions, strict=True):
+                self._frames[index].wxyz = quaternion
         self._sent[moved, :3, 3] = poses[moved, :3, 3]
         self._sent[turned, :3, :3] = poses[turned, :3, :3]

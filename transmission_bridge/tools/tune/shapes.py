@@ -118,15 +118,15 @@ def load_shapes(
     left = MOST_TRIANGLES
     for visual in visuals:
         try:
-            found = list(_make_shapes(visual, packages, files))
-            count = sum(len(shape.faces) for shape in found)
+            drawn = list(_make_shapes(visual, packages, files))
+            count = sum(len(shape.faces) for shape in drawn)
             if count > left:
                 raise MeshError(f'the robot has more than {MOST_TRIANGLES} triangles')
         except MeshError as error:
             reasons.setdefault(visual.link, str(error))
             continue
         left -= count
-        shapes += found
+        shapes += drawn
     return shapes, reasons
 
 

@@ -99,9 +99,9 @@ def _format_block(lines: Iterable[str]) -> str:
 
 def format_notes(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str:
     """Return sentences; of many the first ones and the number of others."""
-    found = list(lines)
-    rest = [f'and {len(found) - most} more'] if len(found) > most else []
-    return ''.join(format_note(line, kind) for line in [*found[:most], *rest])
+    notes = list(lines)
+    rest = [f'and {len(notes) - most} more'] if len(notes) > most else []
+    return ''.join(format_note(line, kind) for line in [*notes[:most], *rest])
 
 
 def format_table(
