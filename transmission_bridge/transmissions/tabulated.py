@@ -105,6 +105,19 @@ class TabulatedTransmission(MechanismTransmission):
             joint_offset=reader.joint_offsets(),
         )
 
+    def doubts(self) -> tuple[str, ...]:
+        """Return a sentence for each column that is probably in another unit."""
+        actuator, columns = self._columns
+        reach, are_integers = np.abs(actuator).max(), bool((actuator % 1.0 == 0.0).all())
+        found = [('actuator', reach)] if are_integers and reach > LARGEST_INTEGER else []
+        reaches = np.abs(columns).max(axis=0).tolist()
+        found += [(f'joint{k}', each) for k, each in enumerate(reaches, 1) if each > LARGEST_JOINT]
+        return tuple(
+            f'the column of {name} in the table reaches {each:g}, which is probably in degrees, '
+            'ticks or mm; expected rad or m'
+            for name, each in found
+        )
+
     def select_joints(self, joints: list[int]) -> MechanismTransmission:
         """Return the table of some joints: any of them determine the actuator."""
         actuator, columns = self._columns
@@ -116,6 +129,9 @@ class TabulatedTransmission(MechanismTransmission):
         )
         return table.with_max_gain(self.max_gain)
 
+
+#: Larger positions of a joint are in degrees or mm, and larger integers in ticks.
+LARGEST_JOINT, LARGEST_INTEGER = 6.0 * math.pi, 360.0
 
 #: Relative differences that are rounding.
 ROUNDING = 4e-16
@@ -221,14 +237,15 @@ def _read_table(reader: SpecReader) -> list[tuple[float, ...]]:
     names = ['actuator', *([f'joint{k}' for k in range(1, n + 1)] if n > 1 else ['joint'])]
     points = reader.elements('point')
     columns = [reader.text(name, default='') for name in names]
-    if bool(points) == any(columns):
+    given = [name for name, column in zip(names, columns, strict=True) if column]
+    if bool(points) == (given == names) or (points and given):
         attributes = ' '.join(f'{name}=""' for name in names)
         raise reader.error(
             'the table is missing or ambiguous',
             parameter='actuator',
             expected=f'<param>s with the names {", ".join(names)}, or <point {attributes}/> '
             'elements',
-            found='both' if points else 'neither',
+            found=', '.join(['<point>'] * bool(points) + given) or 'neither',
         )
     rows = [dict(point.attributes) for point in points]
     for point, row in zip(points, rows, strict=True):

@@ -144,11 +144,14 @@ def _tabulate_rows(
         if other in positions:
             positions[name] = curve(positions[other])
     place = ', '.join(row.name for row in rows)
-    n_used = len(curves) + sum(row.motor is not None for row in rows)
-    if (len(leaders), len(motors), len(positions), n_used) != (1, 1, len(joints), len(rows)):
+    stated = [row.name for row in rows if row.motor is None]
+    if (len(leaders), len(motors), len(positions)) != (1, 1, len(joints)) or (
+        len(curves) != len(stated)
+    ):
         raise UsageError(
-            f"'{place}': expected polynomials of one joint and one motor, found the independent "
-            f'joints {", ".join(leaders) or "none"} and {counted(len(motors), "motor")}'
+            f"'{place}': expected one motor, and every joint but one as one polynomial of another "
+            f'joint, found {counted(len(motors), "motor")} and {counted(len(stated), "row")} for '
+            f'{", ".join(joints)}'
         )
     (leader,), ((motor, weights),) = leaders, motors
     lower, upper = compute_limits(robot, [leader])[:, 0, 0].tolist()
