@@ -109,13 +109,17 @@ class TabulatedTransmission(MechanismTransmission):
         """Return a sentence for each column that is probably in another unit."""
         actuator, columns = self._columns
         reach, are_integers = np.abs(actuator).max(), bool((actuator % 1.0 == 0.0).all())
-        found = [('actuator', reach)] if are_integers and reach > LARGEST_INTEGER else []
+        reached = [('actuator', reach)] if are_integers and reach > LARGEST_INTEGER else []
         reaches = np.abs(columns).max(axis=0).tolist()
-        found += [(f'joint{k}', each) for k, each in enumerate(reaches, 1) if each > LARGEST_JOINT]
+        reached += [
+            (f'joint{k}', largest)
+            for k, largest in enumerate(reaches, 1)
+            if largest > LARGEST_JOINT
+        ]
         return tuple(
-            f'the column of {name} in the table reaches {each:g}, which is probably in degrees, '
-            'ticks or mm; expected rad or m'
-            for name, each in found
+            f'the column of {name} in the table reaches {largest:g}, which is probably in '
+            'degrees, ticks or mm; expected rad or m'
+            for name, largest in reached
         )
 
     def select_joints(self, joints: list[int]) -> MechanismTransmission:
@@ -172,9 +176,9 @@ def _build_table_steps(count: int, n: int) -> EquationSteps:
     a, q = ca.MX.sym('a', 1), ca.MX.sym('q', n)
     # Written out, so that formula and rows look up the pieces once.
     options = {'always_inline': True}
-    p, *own = make_symbols(n)
-    level, ratio, change = evaluate(z[0], *own)
-    forward = ca.Function('formula', [a, p], evaluate(a, *own)[:1], options)
+    p, *blocks = make_symbols(n)
+    level, ratio, change = evaluate(z[0], *blocks)
+    forward = ca.Function('formula', [a, p], evaluate(a, *blocks)[:1], options)
     slopes = ca.horzcat(-ratio, ca.MX.eye(n))
     rows = ca.Function('rows', [z, p], [z[1:] - level, slopes], options)
     bend = ca.Function('bend', [z, rates, p], [-change * rates[0] ** 2])

@@ -136,11 +136,11 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
 
     :raises UsageError: If a row contradicts the ``<mimic>``.
     """
-    mimics = {each.name: each.mimic for each in robot.joints if each.mimic is not None}
+    mimics = {joint.name: joint.mimic for joint in robot.joints if joint.mimic is not None}
     rows, driven, notes = [], dict(found.driven), list(found.notes)
     for row in found.rows:
         weights, constant = dict(row.weights), row.constant
-        names = ' and '.join(each for each in row.weights if each in mimics)
+        names = ' and '.join(name for name in row.weights if name in mimics)
         if not names:
             rows.append(row)
             continue
@@ -150,7 +150,7 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
                 'polynomial here'
             )
         for _ in mimics:  # chains
-            for name in [each for each in weights if each in mimics]:
+            for name in [name for name in weights if name in mimics]:
                 weight, mimic = weights.pop(name), mimics[name]
                 constant -= weight * mimic.offset
                 weights[mimic.joint] = weights.get(mimic.joint, 0.0) + weight * mimic.multiplier
