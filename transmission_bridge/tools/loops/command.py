@@ -69,7 +69,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         'has a use: give the joints of the cranks by --drive'
         for drive in idle
     ]
-    is_complete = not idle and all(each.choice is None for each in (*drives, *couplings))
+    choices = [*(drive.choice for drive in drives), *(each.choice for each in couplings)]
+    is_complete = not any(choices) and not idle
     if is_complete:
         result = writing.add_transmissions(framed, mechanisms, couplings)
         if options.output:
