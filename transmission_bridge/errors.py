@@ -128,13 +128,17 @@ def _letter_pairs(name: str) -> set[tuple[str, str]]:
 
 def in_other_unit(value: float, unit: str) -> str:
     """
-    Return a number with the conversion from degrees or millimetres, for a sentence.
+    Return a number with the conversion from degrees, ticks or millimetres, for a sentence.
+
+    An integer beyond a turn in degrees is in ticks, for example the middle of a servo.
 
     :param unit: ``rad``, ``m``, ``rad/s`` or ``m/s``.
     :returns: As ``110 rad; 110 degrees are 1.91986 rad``.
     """
     base, *per = unit.split('/')
     other, factor = ('degrees', math.radians(1.0)) if base == 'rad' else ('mm', 1e-3)
+    if unit == 'rad' and abs(value) > 360.0 and float(value).is_integer():
+        other, factor = 'ticks of 4096 per turn', math.tau / 4096.0
     there = '/'.join((other, *per))
     return f'{value:g} {unit}; {value:g} {there} are {value * factor:g} {unit}'
 

@@ -44,6 +44,7 @@ def findings_of(joint, *, inside='', units='', more=''):
     kind=st.sampled_from(['revolute', 'prismatic', 'continuous']),
     units=st.sampled_from([{}, {'position_unit': 'tick', 'ticks_per_turn': 4096}]),
 )
+@example(2048.0, 'revolute', {})
 @example(2061.0, 'revolute', {'position_unit': 'tick', 'ticks_per_turn': 4096})
 def test_an_offset_in_another_unit_is_warned_of(offset, kind, units):
     """More than a turn or 4 m is a warning; an integer is in ticks if the driver counts them."""
@@ -55,6 +56,8 @@ def test_an_offset_in_another_unit_is_warned_of(offset, kind, units):
         in_ticks = bool(units) and offset.is_integer()
         assert ('in ticks' in text) == in_ticks
         assert float(value.split('; ')[0].split()[0]) == pytest.approx(offset, rel=1e-5)
+        # Nobody has degrees beyond a turn; 2048 is the middle of a servo.
+        in_ticks |= kind != 'prismatic' and abs(offset) > 360.0 and offset.is_integer()
         factor = math.tau / 4096 if in_ticks else 1e-3 if kind == 'prismatic' else math.radians(1)
         assert float(value.split()[-2]) == pytest.approx(offset * factor, rel=1e-5)
 

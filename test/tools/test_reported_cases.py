@@ -270,8 +270,13 @@ def test_a_polynomial_becomes_a_table_with_its_error(run, tmp_path, motor):
      '<mimic joint="ja" multiplier="0.9"/><limit lower="0.0" upper="2.0"',
      'expected no <mimic> of jb in the URDF',
      ('finger.urdf', '<mimic joint="ja" multiplier="0.9"/>', '')),
+    ('finger.urdf', 'lower="0.0" upper="1.5"', 'lower="-1" upper="1"', "'jb' does not turn back",
+     ('finger.xml', '0 0.6 0.3 -0.05', '0 0 0 0.3')),
+    ('finger.xml', '</equality>', '<joint joint1="ja" polycoef="0.2"/></equality>',
+     'found 1 motor and 2 rows for jb, ja',
+     ('finger.xml', '<joint joint1="ja" polycoef="0.2"/>', '')),
     ('finger.xml', '</actuator>', '<position name="n" joint="jb"/></actuator>',
-     'found the independent joints ja and 2 motors',
+     'found 2 motors and 1 row for jb, ja',
      ('finger.xml', '<position name="n" joint="jb"/>', '')),
 ])  # fmt: skip
 def test_a_polynomial_that_is_no_table_is_refused_with_what_mends_it(

@@ -156,6 +156,18 @@ def test_a_description_without_a_table_of_all_joints_is_refused(text, expected):
     assert expected in finding.expected
 
 
+@pytest.mark.parametrize(('actuator', 'joint', 'columns'), [
+    ('0 1 2', '0 1 18', []), ('0 1 400.5', '0 1 2', []), ('0 1 300', '0 1 2', []),
+    ('0 45 90', '0 30 80', ['joint1']), ('2048 2600 3100', '0 1 2', ['actuator']),
+    ('0 2048 4095', '0 90 180', ['actuator', 'joint1']),
+])  # fmt: skip
+def test_columns_in_another_unit_are_doubted(actuator, joint, columns):
+    """Joints turn at most three times each way, and only ticks are large integers."""
+    numbers = params(actuator=actuator, joint=joint)
+    found = maps('q', transmission('jaw', 'Tabulated', ['q'], ['a'], numbers)).findings
+    assert [each.message.split(' of ')[1].split()[0] for each in found] == columns
+
+
 @pytest.mark.parametrize(('actuator', 'joint', 'message'), [
     ([0.0], [0.0], 'two points or more'),
     ([0.0, 1.0], [0.0, 1.0, 2.0], 'equal length'),

@@ -79,10 +79,10 @@ class Registry:
             entry_points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
         self._entry_points: dict[str, list[importlib.metadata.EntryPoint]] = {}
         for entry_point in entry_points:
-            known = self._entry_points.setdefault(entry_point.name, [])
+            providers = self._entry_points.setdefault(entry_point.name, [])
             # An overlaid workspace lists the same plugin twice; this is not a conflict.
-            if entry_point.value not in [other.value for other in known]:
-                known.append(entry_point)
+            if entry_point.value not in [other.value for other in providers]:
+                providers.append(entry_point)
         self._loaded: dict[str, type[Transmission] | PluginError] = {}
 
     @property
@@ -111,8 +111,8 @@ class Registry:
 
     def find_provider(self, type_name: str) -> str:
         """Return the distribution, version and class of a type: ``package 1.0 (module:Class)``."""
-        (found,) = self._entry_points[type_name]
-        return f'{" ".join(_distribution_of(found))} ({found.value})'
+        (entry_point,) = self._entry_points[type_name]
+        return f'{" ".join(_distribution_of(entry_point))} ({entry_point.value})'
 
     def find_closest_type(self, type_name: str) -> str:
         """Return the installed type with the most similar class name, empty if none is similar."""
@@ -121,36 +121,38 @@ class Registry:
 
     def describe(self) -> tuple[PluginInfo, ...]:
         """Load every installed plugin and describe it, sorted by type."""
-        found: list[PluginInfo] = []
+        plugins: list[PluginInfo] = []
         for type_name in self.type_names:
             try:
                 documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
                 texts = {'description': documentation.partition('\n')[0]}
             except PluginError as failure:
                 texts = {'error': str(failure), 'details': failure.details}
-            for each in self._entry_points[type_name]:
-                package = _distribution_of(each)
-                found.append(PluginInfo(type_name, each.value, *package, **texts))
-        return tuple(found)
+            for entry_point in self._entry_points[type_name]:
+                package = _distribution_of(entry_point)
+                plugins.append(PluginInfo(type_name, entry_point.value, *package, **texts))
+        return tuple(plugins)
 
     def _import_type(self, type_name: str) -> type[Transmission]:
-        known = self._entry_points.get(type_name, [])
-        if not known:
-            found = self.find_closest_type(type_name)
-            said = ' is not installed' + (f' (closest: {shown(found)})' if found else '')
+        entry_points = self._entry_points.get(type_name, [])
+        if not entry_points:
+            similar = self.find_closest_type(type_name)
+            said = ' is not installed' + (f' (closest: {shown(similar)})' if similar else '')
             said += f'; installed: {", ".join(self.type_names) or _NOTHING}'
-        elif len(known) > 1:
-            providers = [f'{each.value} ({" ".join(_distribution_of(each))})' for each in known]
+        elif len(entry_points) > 1:
+            providers = [
+                f'{each.value} ({" ".join(_distribution_of(each))})' for each in entry_points
+            ]
             said = f' is provided more than once: {", ".join(providers)}; remove all but one'
         else:
             try:
-                loaded: type[Transmission] = known[0].load()
+                loaded: type[Transmission] = entry_points[0].load()
             except (Exception, SystemExit) as error:  # affects the types of the module only
-                raise _import_error(known[0], error) from None
+                raise _import_error(entry_points[0], error) from None
             problem = _describe_problem(loaded)
             if not problem:
                 return loaded
-            said = f': {known[0].value} {problem}'
+            said = f': {entry_points[0].value} {problem}'
         raise PluginError(f"transmission type '{type_name}'{said}", type_name=type_name)
 
 

@@ -113,8 +113,10 @@ class SpecReader:
         :param actuators: Number of actuators of the type.
         :raises TransmissionError: If the description has other numbers.
         """
-        expected = _describe_counts(joints, actuators)
-        found = _describe_counts(len(self.spec.joints), len(self.spec.actuators))
+        expected, found = (
+            f'{counted(n, "joint")} and {counted(m, "actuator")}'
+            for n, m in ((joints, actuators), (len(self.spec.joints), len(self.spec.actuators)))
+        )
         if found != expected:
             message = f'{self.spec.type} requires other numbers of joints and actuators'
             raise self.error(message, expected=expected, found=found)
@@ -195,13 +197,13 @@ class SpecReader:
             elements.
         :raises ParameterError: If it is out of range.
         """
-        path, found = self._find_parameter(name, joint, actuator, required=default is None)
+        path, parameter = self._find_parameter(name, joint, actuator, required=default is None)
         value = default or 0.0
-        if found is not None:
-            what = f'parameter {".".join(path)} (line {found.line})'
-            value = self._parse_number(what, name, found.value)
+        if parameter is not None:
+            what = f'parameter {".".join(path)} (line {parameter.line})'
+            value = self._parse_number(what, name, parameter.value)
         if meaning := find_meaning(name):
-            tag, given = f'<param name="{name}">', found is not None
+            tag, given = f'<param name="{name}">', parameter is not None
             self._asked.append(_Request(meaning, path[:-1], tag, given, value))
         return self.declare(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
@@ -233,8 +235,8 @@ class SpecReader:
             numbers, or has a wrong length.
         :raises ParameterError: If one is set to a number that is not finite.
         """
-        path, found = self._find_parameter(name, joint, actuator, required=default is None)
-        values = self.parse_numbers(name, found.value) if found else tuple(default or ())
+        path, parameter = self._find_parameter(name, joint, actuator, required=default is None)
+        values = self.parse_numbers(name, parameter.value) if parameter else tuple(default or ())
         if len(values) != len(labels):
             raise self.error(
                 f'parameter {".".join(path)} has a wrong number of values',
@@ -294,8 +296,8 @@ class SpecReader:
         :raises TransmissionError: If it is missing and required, or given by two different
             elements.
         """
-        _, found = self._find_parameter(name, joint, actuator, required=default is None)
-        return found.value if found else default or ''
+        _, parameter = self._find_parameter(name, joint, actuator, required=default is None)
+        return parameter.value if parameter else default or ''
 
     def elements(self, name: str) -> tuple[ParameterSpec, ...]:
         """Return every parameter of the transmission with this name, in document order."""
@@ -313,10 +315,12 @@ class SpecReader:
                 scope, parameters = (side, member.name), member.parameters
         path = (*scope, name)
         self._names.append(name)
-        found = self._pick(name, self._mark_used(spec for spec in parameters if spec.name == name))
-        if found is None and required:
+        parameter = self._pick(
+            name, self._mark_used(spec for spec in parameters if spec.name == name)
+        )
+        if parameter is None and required:
             raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
-        return path, found
+        return path, parameter
 
     def _pick(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
         """Return the parameter; several are accepted if their values are equal."""
@@ -331,9 +335,9 @@ class SpecReader:
 
     def _mark_used(self, specs: Iterable[ParameterSpec]) -> tuple[ParameterSpec, ...]:
         """Mark these parameters as used."""
-        found = tuple(specs)
-        self._used.update(map(id, found))
-        return found
+        marked = tuple(specs)
+        self._used.update(map(id, marked))
+        return marked
 
     def _list_unused(self, parameters: Iterable[ParameterSpec]) -> list[ParameterSpec]:
         """Return the unused parameters."""
@@ -419,7 +423,7 @@ class SpecReader:
         :returns: The units of the actuators that have any.
         :raises TransmissionError: If a unit is invalid or given twice.
         """
-        found = {}
+        units_of = {}
         for member in self.spec.actuators:
             left = self._list_unused(member.parameters)
             given = {
@@ -453,8 +457,8 @@ class SpecReader:
                     minimum=SMALLEST,
                 )
                 units = read_units({**texts, 'torque_constant': repr(float(value))})
-            found[member.name] = units
-        return found
+            units_of[member.name] = units
+        return units_of
 
     def passed_by_role(self) -> frozenset[str]:
         """
@@ -510,7 +514,7 @@ class SpecReader:
                 if (scope, self._tags[field]) not in read and not is_required:
                     left.append((scope, ParameterSpec(field, text, member.line, member.path)))
         left.sort(key=lambda each: (each[1].line or 0, each[1].path, each[1].name))
-        return tuple(self._report_unused(*each) for each in left)
+        return tuple(self._report_unused(*unread) for unread in left)
 
     def _report_unused(self, scope: ParameterPath, spec: ParameterSpec) -> Finding:
         meaning = find_meaning(spec.name)
@@ -554,9 +558,9 @@ class SpecReader:
 
     def _find_read(self, field: str, scope: ParameterPath) -> list[_Request]:
         """Return the numbers at ``scope`` if one is the own of a member, otherwise all."""
-        of_field = [each for each in self._asked if each.field == field]
-        here = [each for each in of_field if scope and each.scope == scope]
-        return here if any(not each.tag.startswith('<param') for each in here) else of_field
+        of_field = [request for request in self._asked if request.field == field]
+        here = [request for request in of_field if scope and request.scope == scope]
+        return here if any(not request.tag.startswith('<param') for request in here) else of_field
 
 
 def _is_number(text: str, value: float) -> bool:
@@ -564,8 +568,3 @@ def _is_number(text: str, value: float) -> bool:
         return parse_number(text) == value
     except ValueError:  # an unreadable text may differ from the default
         return False
-
-
-def _describe_counts(joints: int, actuators: int) -> str:
-    counts = (('joint', joints), ('actuator', actuators))
-    return ' and '.join(counted(n, noun) for noun, n in counts)

@@ -105,6 +105,23 @@ class TabulatedTransmission(MechanismTransmission):
             joint_offset=reader.joint_offsets(),
         )
 
+    def doubts(self) -> tuple[str, ...]:
+        """Return a sentence for each column that is probably in another unit."""
+        actuator, columns = self._columns
+        reach, are_integers = np.abs(actuator).max(), bool((actuator % 1.0 == 0.0).all())
+        reached = [('actuator', reach)] if are_integers and reach > LARGEST_INTEGER else []
+        reaches = np.abs(columns).max(axis=0).tolist()
+        reached += [
+            (f'joint{k}', largest)
+            for k, largest in enumerate(reaches, 1)
+            if largest > LARGEST_JOINT
+        ]
+        return tuple(
+            f'the column of {name} in the table reaches {largest:g}, which is probably in '
+            'degrees, ticks or mm; expected rad or m'
+            for name, largest in reached
+        )
+
     def select_joints(self, joints: list[int]) -> MechanismTransmission:
         """Return the table of some joints: any of them determine the actuator."""
         actuator, columns = self._columns
@@ -116,6 +133,9 @@ class TabulatedTransmission(MechanismTransmission):
         )
         return table.with_max_gain(self.max_gain)
 
+
+#: Larger positions of a joint are in degrees or mm, and larger integers in ticks.
+LARGEST_JOINT, LARGEST_INTEGER = 6.0 * math.pi, 360.0
 
 #: Relative differences that are rounding.
 ROUNDING = 4e-16
@@ -156,9 +176,9 @@ def _build_table_steps(count: int, n: int) -> EquationSteps:
     a, q = ca.MX.sym('a', 1), ca.MX.sym('q', n)
     # Written out, so that formula and rows look up the pieces once.
     options = {'always_inline': True}
-    p, *own = make_symbols(n)
-    level, ratio, change = evaluate(z[0], *own)
-    forward = ca.Function('formula', [a, p], evaluate(a, *own)[:1], options)
+    p, *blocks = make_symbols(n)
+    level, ratio, change = evaluate(z[0], *blocks)
+    forward = ca.Function('formula', [a, p], evaluate(a, *blocks)[:1], options)
     slopes = ca.horzcat(-ratio, ca.MX.eye(n))
     rows = ca.Function('rows', [z, p], [z[1:] - level, slopes], options)
     bend = ca.Function('bend', [z, rates, p], [-change * rates[0] ** 2])
@@ -221,14 +241,15 @@ def _read_table(reader: SpecReader) -> list[tuple[float, ...]]:
     names = ['actuator', *([f'joint{k}' for k in range(1, n + 1)] if n > 1 else ['joint'])]
     points = reader.elements('point')
     columns = [reader.text(name, default='') for name in names]
-    if bool(points) == any(columns):
+    given = [name for name, column in zip(names, columns, strict=True) if column]
+    if bool(points) == (given == names) or (points and given):
         attributes = ' '.join(f'{name}=""' for name in names)
         raise reader.error(
             'the table is missing or ambiguous',
             parameter='actuator',
             expected=f'<param>s with the names {", ".join(names)}, or <point {attributes}/> '
             'elements',
-            found='both' if points else 'neither',
+            found=', '.join(['<point>'] * bool(points) + given) or 'neither',
         )
     rows = [dict(point.attributes) for point in points]
     for point, row in zip(points, rows, strict=True):

@@ -35,7 +35,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     optional('casadi', 'mechanisms')
     # They need CasADi.
-    from transmission_bridge.tools.loops import couplings as rows, proposal, writing
+    from transmission_bridge.tools.loops import proposal, writing
+    from transmission_bridge.tools.loops.couplings import propose_couplings
 
     if options.output:
         check_output(options.output, force=options.force)
@@ -48,27 +49,27 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             raise UsageError(f"'{source}': expected loops or couplings, found none")
         chosen = _read_motors(robot, options.drive, found)
         for name in options.command:
-            require_name(name, [each.name for each in robot.joints], JOINT, '--command')
+            require_name(name, [joint.name for joint in robot.joints], JOINT, '--command')
         framed, loops = writing.add_frames(data, found)
         mechanisms = proposal.propose_linkages(
             load_description(framed), loops, found.driven, chosen, options.command
         )
-        moved = {name: each for each in mechanisms for name in each.motions.names}
-        couplings = rows.propose_couplings(robot, found, chosen, moved)
+        moved = {name: mechanism for mechanism in mechanisms for name in mechanism.motions.names}
+        couplings = propose_couplings(robot, found, chosen, moved)
         _check_free(robot, mechanisms, couplings)
     except (TransmissionError, UsageError):
         for note in found.notes:  # what was not read is a likely cause
             console.err.line(printable(f'note: {note}'))
         raise
     notes = list(found.notes)
-    choices = [each.drive.choice for each in mechanisms] + [each.choice for each in couplings]
-    drives = [each.drive for each in mechanisms]
-    idle = [each for each in drives if each.driven and {*each.driven} <= {*each.commanded}]
+    drives = [mechanism.drive for mechanism in mechanisms]
+    idle = [drive for drive in drives if drive.driven and {*drive.driven} <= {*drive.commanded}]
     notes += [
-        f'the motors of {", ".join(each.driven)} turn the joints that they command, so no loop '
+        f'the motors of {", ".join(drive.driven)} turn the joints that they command, so no loop '
         'has a use: give the joints of the cranks by --drive'
-        for each in idle
+        for drive in idle
     ]
+    choices = [*(drive.choice for drive in drives), *(each.choice for each in couplings)]
     is_complete = not any(choices) and not idle
     if is_complete:
         result = writing.add_transmissions(framed, mechanisms, couplings)
@@ -80,8 +81,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     elif options.output:
         notes.append('nothing is written before these choices are made')
     document = {
-        'mechanisms': [_document_mechanism(each) for each in mechanisms],
-        'couplings': [_document_coupling(each) for each in couplings],
+        'mechanisms': [_document_mechanism(mechanism) for mechanism in mechanisms],
+        'couplings': [_document_coupling(coupling) for coupling in couplings],
         'notes': notes,
     }
     return Result(
@@ -111,10 +112,10 @@ def _read_loops(robot: RobotDescription, source: str | None) -> Found:
 
 def _check_free(robot: RobotDescription, mechanisms: Any, couplings: Any) -> None:
     """Raise an error if a joint has a transmission already."""
-    commanded = [name for each in mechanisms for name in each.drive.commanded]
-    commanded += [name for each in couplings for name in each.joints]
+    commanded = [name for mechanism in mechanisms for name in mechanism.drive.commanded]
+    commanded += [name for coupling in couplings for name in coupling.joints]
     for spec in robot.transmissions:
-        for name in (each.name for each in spec.joints if each.name in commanded):
+        for name in (joint.name for joint in spec.joints if joint.name in commanded):
             raise UsageError(
                 f"joint '{name}' has transmission '{spec.name}' (line {spec.line}) in this file "
                 'already: remove it, or give another --command'
@@ -125,7 +126,7 @@ def _read_motors(
     robot: RobotDescription, pairs: Sequence[str], found: Found
 ) -> dict[str, LoopMotor]:
     """Return the motors of ``JOINT=MOTOR`` by joint; without a name a motor has that of a file."""
-    joints = [each.name for each in robot.joints if each.is_scalar]
+    joints = [joint.name for joint in robot.joints if joint.is_scalar]
     motors = {}
     for pair in pairs:
         joint, _, name = pair.partition('=')
@@ -148,14 +149,14 @@ def _document_mechanism(mechanism: Any) -> dict[str, Any]:
         'tolerance': mechanism.tolerance,
         'loops': [
             {
-                'type': each.loop.type,
-                'frames': [each.loop.frame1, each.loop.frame2],
-                'equations': LOOP_TYPES[each.loop.type],
-                'rank': each.rank,
-                'joints': list(each.joints),
-                'gap': list(each.gap),
+                'type': loop.loop.type,
+                'frames': [loop.loop.frame1, loop.loop.frame2],
+                'equations': LOOP_TYPES[loop.loop.type],
+                'rank': loop.rank,
+                'joints': list(loop.joints),
+                'gap': list(loop.gap),
             }
-            for each in mechanism.loops
+            for loop in mechanism.loops
         ],
         'drivable': list(mechanism.drivable),
         'driven': {joint: motor.name for joint, motor in drive.driven.items()},
@@ -179,29 +180,30 @@ def _document_coupling(coupling: Any) -> dict[str, Any]:
 
 
 def _describe(document: Any) -> Iterator[str]:
-    for each in document['mechanisms']:
-        yield '{name}: equations of rank {rank}, mobility {mobility}'.format(**each)
-        for loop in each['loops']:
+    for mechanism in document['mechanisms']:
+        yield '{name}: equations of rank {rank}, mobility {mobility}'.format(**mechanism)
+        for loop in mechanism['loops']:
             yield (
                 "  {type} '{frames[0]}' - '{frames[1]}': {equations} equations of rank {rank}, "
                 'open by {gap[0]:.2g} m and {gap[1]:.2g} rad with all joints at zero; moved by '
             ).format(**loop) + ', '.join(loop['joints'])
         for key in ('drivable', 'driven', 'passive', 'commanded'):
-            names = each[key].items() if key == 'driven' else each[key]
+            names = mechanism[key].items() if key == 'driven' else mechanism[key]
             words = (' by '.join(name) if key == 'driven' else name for name in names)
             yield f'  {key}: {", ".join(words) or "none"}'
-        yield from _describe_choice(each['choice'])
-    for each in document['couplings']:
-        yield f'{each["name"]}: joints {", ".join(each["joints"])}; motors {each["motors"]}'
-        rows = zip(each['joints'], each['matrix'], each['offset'], strict=False)
+        yield from _describe_choice(mechanism['choice'])
+    for coupling in document['couplings']:
+        joints = ', '.join(coupling['joints'])
+        yield f'{coupling["name"]}: joints {joints}; motors {coupling["motors"]}'
+        rows = zip(coupling['joints'], coupling['matrix'], coupling['offset'], strict=False)
         yield from (f'  {joint} = {row} motors + {offset:g}' for joint, row, offset in rows)
-        if each['points']:
+        if coupling['points']:
             yield (
-                f'  polynomials as a table of {len(each["points"])} points, at most '
-                f'{each["error"]:.2g} rad or m beside them'
+                f'  polynomials as a table of {len(coupling["points"])} points, at most '
+                f'{coupling["error"]:.2g} rad or m beside them'
             )
-        yield from _describe_choice(each['choice'])
-    yield from (f'note: {each}' for each in document['notes'])
+        yield from _describe_choice(coupling['choice'])
+    yield from (f'note: {note}' for note in document['notes'])
 
 
 def _describe_choice(choice: Any) -> Iterator[str]:

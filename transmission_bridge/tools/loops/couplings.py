@@ -72,9 +72,9 @@ def propose_couplings(
                     f"'{row.name}': joint '{name}' is in a loop as well; expected <mimic> in the "
                     'URDF, which a loop follows'
                 )
-        joined = [each for each in groups if any(r.weights.keys() & row.weights for r in each)]
-        groups = [each for each in groups if each not in joined]
-        groups.append([*(r for each in joined for r in each), row])
+        joined = [group for group in groups if any(r.weights.keys() & row.weights for r in group)]
+        groups = [group for group in groups if group not in joined]
+        groups.append([*(r for group in joined for r in group), row])
     couplings = []
     for rows in groups:
         joints = tuple(dict.fromkeys(name for row in rows for name in row.weights))
@@ -86,8 +86,8 @@ def propose_couplings(
         else:
             couplings.append(_tabulate_rows(rows, joints, own, robot))
     return [
-        replace(each, name=f'coupling_{number}' if number > 1 else 'coupling')
-        for number, each in enumerate(couplings, 1)
+        replace(coupling, name=f'coupling_{number}' if number > 1 else 'coupling')
+        for number, coupling in enumerate(couplings, 1)
     ]
 
 
@@ -143,23 +143,26 @@ def _tabulate_rows(
         other, curve = curves[name]
         if other in positions:
             positions[name] = curve(positions[other])
-    place = ', '.join(row.name for row in rows)
-    n_used = len(curves) + sum(row.motor is not None for row in rows)
-    if (len(leaders), len(motors), len(positions), n_used) != (1, 1, len(joints), len(rows)):
+    where = ', '.join(row.name for row in rows)
+    stated = [row.name for row in rows if row.motor is None]
+    if (len(leaders), len(motors), len(positions)) != (1, 1, len(joints)) or (
+        len(curves) != len(stated)
+    ):
         raise UsageError(
-            f"'{place}': expected polynomials of one joint and one motor, found the independent "
-            f'joints {", ".join(leaders) or "none"} and {counted(len(motors), "motor")}'
+            f"'{where}': expected one motor, and every joint but one as one polynomial of "
+            f'another joint, found {counted(len(motors), "motor")} and '
+            f'{counted(len(stated), "row")} for {", ".join(joints)}'
         )
     (leader,), ((motor, weights),) = leaders, motors
     lower, upper = compute_limits(robot, [leader])[:, 0, 0].tolist()
     if not (math.isfinite(lower) and math.isfinite(upper)):
-        raise UsageError(f"'{place}': expected <limit lower upper> of '{leader}', found none")
+        raise UsageError(f"'{where}': expected <limit lower upper> of '{leader}', found none")
     moved = sum((positions[name] * weight for name, weight in weights.items()), Polynomial([0.0]))
     columns = [moved, *(positions[name] for name in joints)]
 
     def sample(count: int) -> Array:
         at = np.linspace(lower, upper, count)
-        return np.stack([each(at) for each in columns], axis=1)
+        return np.stack([column(at) for column in columns], axis=1)
 
     table, fine = sample(TABLE_POINTS), sample(10 * TABLE_POINTS)
     for name, column in zip((motor.name, *joints), fine.T, strict=True):
@@ -167,7 +170,7 @@ def _tabulate_rows(
         if len(turns):
             turn = fine[turns[0] + 1, 1 + joints.index(leader)]
             raise UsageError(
-                f"'{place}': expected limits of '{leader}' within which '{name}' does not turn "
+                f"'{where}': expected limits of '{leader}' within which '{name}' does not turn "
                 f'back, found a turn at {turn:.4g}'
             )
     made = TabulatedTransmission(table[:, 0], table[:, 1:])

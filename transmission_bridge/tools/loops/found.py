@@ -136,31 +136,31 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
 
     :raises UsageError: If a row contradicts the ``<mimic>``.
     """
-    mimics = {each.name: each.mimic for each in robot.joints if each.mimic is not None}
+    mimics = {joint.name: joint.mimic for joint in robot.joints if joint.mimic is not None}
     rows, driven, notes = [], dict(found.driven), list(found.notes)
     for row in found.rows:
         weights, constant = dict(row.weights), row.constant
-        if row.curve is not None and (both := [name for name in weights if name in mimics]):
-            names = ' and '.join(both)
+        names = ' and '.join(name for name in row.weights if name in mimics)
+        if not names:
+            rows.append(row)
+            continue
+        if row.curve is not None:
             raise UsageError(
                 f"'{row.name}': expected no <mimic> of {names} in the URDF, because it is a "
                 'polynomial here'
             )
         for _ in mimics:  # chains
-            for name in [each for each in weights if each in mimics]:
+            for name in [name for name in weights if name in mimics]:
                 weight, mimic = weights.pop(name), mimics[name]
                 constant -= weight * mimic.offset
                 weights[mimic.joint] = weights.get(mimic.joint, 0.0) + weight * mimic.multiplier
         weights = {name: weight for name, weight in weights.items() if abs(weight) > _SAME_ROW}
-        if weights == row.weights:
-            rows.append(row)
-        elif len(weights) > 1:
+        if len(weights) > 1:
             rows.append(replace(row, weights=weights, constant=constant))
         elif weights and row.motor:
             ((joint, weight),) = weights.items()
             driven[joint] = LoopMotor(row.motor.name, row.motor.reduction * weight)
         elif weights or row.motor or abs(constant) > _SAME_ROW:
-            names = ' and '.join(each for each in row.weights if each in mimics)
             raise UsageError(f"'{row.name}': the <mimic> of {names} is another one; correct it")
         else:
             notes.append(f"'{row.name}' states the <mimic> of the URDF, and is left out")

@@ -138,8 +138,8 @@ class _Reader:
 
     def _check_frames(self, bodies: list[Body], at: Element) -> None:
         """Check that bodies, and those that carry them, have the frames of their links."""
-        own = {each.name: each for body in bodies for each in body.line}
-        base, *others = [each for name, each in own.items() if name in self._links]
+        carriers = {each.name: each for body in bodies for each in body.line}
+        base, *others = [each for name, each in carriers.items() if name in self._links]
         for each in others:
             stated = invert_pose(base.pose) @ each.pose
             drawn = pose_between(self._robot, base.name, each.name, self._at)

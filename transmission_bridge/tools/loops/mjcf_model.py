@@ -97,8 +97,8 @@ class Mjcf:
         self._root = parse_xml(description_text(self.data, name=self.file))
         self._sections = [*self._expand_children(self._root)]
         compiler: dict[str, str] = {}
-        for each in self._sections:
-            compiler |= each.attributes if each.tag == 'compiler' else {}
+        for section in self._sections:
+            compiler |= section.attributes if section.tag == 'compiler' else {}
         self._unit = math.radians(1.0) if compiler.get('angle') != 'radian' else 1.0
         self._order = compiler.get('eulerseq', 'xyz')
         for each in self._sections:
@@ -112,10 +112,10 @@ class Mjcf:
     def list_elements(self, section: str) -> list[tuple[Element, Mapping[str, str]]]:
         """Return the elements of a section, with their attributes and defaults."""
         return [
-            (each, self._attributes_of(each, ''))
+            (child, self._attributes_of(child, ''))
             for group in self._sections
             if group.tag == section
-            for each in self._expand_children(group)
+            for child in self._expand_children(group)
         ]
 
     def numbers(
@@ -170,15 +170,15 @@ class Mjcf:
     def _read_default(
         self, element: Element, name: str, above: Mapping[str, dict[str, str]]
     ) -> None:
-        own = self._defaults[name] = {tag: {**values} for tag, values in above.items()}
+        values_by_tag = self._defaults[name] = {tag: {**values} for tag, values in above.items()}
         children = [*self._expand_children(element)]
-        for each in children:
-            if each.tag != 'default':
-                tag = _tag_of_defaults(each)
-                own[tag] = own.get(tag, {}) | each.attributes
+        for child in children:
+            if child.tag != 'default':
+                tag = _tag_of_defaults(child)
+                values_by_tag[tag] = values_by_tag.get(tag, {}) | child.attributes
         for each in children:
             if each.tag == 'default':
-                self._read_default(each, each.get('class') or '', own)
+                self._read_default(each, each.get('class') or '', values_by_tag)
 
     def _attributes_of(self, element: Element, childclass: str) -> Mapping[str, str]:
         name = element.get('class') or childclass or _MAIN
@@ -191,24 +191,24 @@ class Mjcf:
 
     def _read_body(self, element: Element, body: Body, pose: Array, childclass: str) -> None:
         """Read what is inside a body, or inside a ``<frame>`` with this pose in the body."""
-        for each in self._expand_children(element):
-            name = each.get('name') or ''
-            if each.tag in ('body', 'frame'):
-                inner = pose @ self._read_pose(each.attributes, each)
-                below = each.get('childclass') or childclass
-                if each.tag == 'frame':
-                    self._read_body(each, body, inner, below)
+        for child in self._expand_children(element):
+            name = child.get('name') or ''
+            if child.tag in ('body', 'frame'):
+                inner = pose @ self._read_pose(child.attributes, child)
+                below = child.get('childclass') or childclass
+                if child.tag == 'frame':
+                    self._read_body(child, body, inner, below)
                     continue
                 carried = Body(name, body, body.pose @ inner)
                 self.bodies.setdefault(name, carried)
-                self._read_body(each, carried, np.eye(4), below)
-            elif each.tag == 'site':
-                values = self._attributes_of(each, childclass)
-                self.sites[name] = body, pose @ self._read_pose(values, each)
-            elif each.tag == 'joint':
-                values = self._attributes_of(each, childclass)
+                self._read_body(child, carried, np.eye(4), below)
+            elif child.tag == 'site':
+                values = self._attributes_of(child, childclass)
+                self.sites[name] = body, pose @ self._read_pose(values, child)
+            elif child.tag == 'joint':
+                values = self._attributes_of(child, childclass)
                 unit = 1.0 if values.get('type') == 'slide' else self._unit
-                self.joints[name] = unit * self.numbers(values, 'ref', '0', each)[0]
+                self.joints[name] = unit * self.numbers(values, 'ref', '0', child)[0]
 
     def _read_pose(self, values: Mapping[str, str], at: Element) -> Array:
         """Return the pose of position and orientation."""

@@ -153,9 +153,9 @@ def propose_linkages(
     paths = [tree.find_path(loop, variables) for loop in loops]
     names = [*variables]
     mechanisms: list[ProposedMechanism] = []
-    for group, own in group_joints(paths, len(names)):
+    for group, loop_indices in group_joints(paths, len(names)):
         joints = [names[k] for k in group]
-        structure, tolerance = _close_loops(tree, tuple(loops), joints, own)
+        structure, tolerance = _close_loops(tree, tuple(loops), joints, loop_indices)
         slopes = structure.compute_slopes()
         motions = _choose_motions(structure, slopes)
         reports = []
@@ -163,7 +163,7 @@ def propose_linkages(
             rows = slopes[:, [each == place for each in structure.closures.owners]]
             pose = pose_between(robot, path.loop.frame1, path.loop.frame2)
             members = tuple(structure.names[k] for k in sorted(path.variables))
-            rank = max(int(np.linalg.matrix_rank(each, 1e-5)) for each in rows)
+            rank = max(int(np.linalg.matrix_rank(row, 1e-5)) for row in rows)
             reports.append(LoopReport(path.loop, members, rank, _measure_gap(path.loop, pose)))
         drivable = _list_drivable(robot, motions)
         wanted = {name: motor for name, motor in chosen.items() if name in joints} or {
@@ -206,8 +206,8 @@ def _close_loops(
 
 def _choose_motions(structure: Structure, slopes: Array) -> Motions:
     share, bases = share_of_rank(structure.tolerance), []
-    for each in slopes:
-        _, values, right = np.linalg.svd(each)
+    for slope in slopes:
+        _, values, right = np.linalg.svd(slope)
         if int((values > share * values.max(initial=0.0)).sum()) == structure.rank:
             bases.append(right[structure.rank :].T)
     return Motions(structure.names, tuple(bases))
@@ -222,7 +222,9 @@ def _measure_gap(loop: Loop, pose: Array) -> tuple[float, float]:
 
 
 def _list_drivable(robot: RobotDescription, motions: Motions) -> tuple[str, ...]:
-    free = {each.name for each in robot.joints if each.limits is None or each.limits.effort != 0.0}
+    free = {
+        joint.name for joint in robot.joints if joint.limits is None or joint.limits.effort != 0.0
+    }
     return tuple(name for name in motions.names if name in free and motions.rank([name]))
 
 
@@ -245,10 +247,10 @@ def _choose_drive(
     determined = motions.list_determined([*driven])
     given = [name for name in commanded if name in motions.names]
     declared = {
-        each.name
+        component.name
         for block in robot.blocks
-        for each in block.components
-        if each.kind == 'joint' and each.command_interfaces
+        for component in block.components
+        if component.kind == 'joint' and component.command_interfaces
     }
     loose = [name for name in determined if name not in driven]
     above = {name: _list_above(robot, name, motions.names) for name in motions.names}
@@ -274,9 +276,9 @@ def _choose_drive(
 
 def _list_above(robot: RobotDescription, name: str, own: Sequence[str]) -> list[str]:
     """Return a joint of a mechanism, and those of the mechanism that carry it."""
-    carriers = {each.child: each for each in robot.joints}
-    found, joint = [], next((each for each in robot.joints if each.name == name), None)
+    carriers = {joint.child: joint for joint in robot.joints}
+    above, joint = [], next((joint for joint in robot.joints if joint.name == name), None)
     while joint is not None:
-        found.append(joint.name)
+        above.append(joint.name)
         joint = carriers.get(joint.parent)
-    return [each for each in found if each in own]
+    return [each for each in above if each in own]

@@ -60,7 +60,7 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
             raise UsageError(f'{where}: expected type {" or ".join(_TYPES)}, found {kind!r}')
         # Some files name the joint above the frame.
         names = [each if each in links else below.get(str(each), each) for each in pair]
-        one, other = (Frame(require_name(each, links, LINK, where)) for each in names)
+        one, other = (Frame(require_name(name, links, LINK, where)) for name in names)
         loops.append(FoundLoop(f'loop_{number}', type_, (one, other)))
     driven = {
         require_name(each, below, JOINT, f"'{file}': name_mot"): LoopMotor(f'{each}_motor')

@@ -38,17 +38,17 @@ def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
     :returns: The URDF with all frames, and the loops between them.
     """
     robot = load_description(data)
-    taken = {each.name for each in robot.links} | {each.name for each in robot.joints}
+    taken = {link.name for link in robot.links} | {joint.name for joint in robot.joints}
     lines, loops = [], []
-    for each in found.loops:
+    for loop in found.loops:
         names = []
-        for number, frame in enumerate(each.frames, 1):
+        for number, frame in enumerate(loop.frames, 1):
             name = frame.link
             if not frame.is_link:
-                name = _new_name(f'{each.name}_{number}', taken)
+                name = _new_name(f'{loop.name}_{number}', taken)
                 lines += _frame_lines(name, frame)
             names.append(name)
-        loops.append(Loop(each.type, names[0], names[1], each.axis))
+        loops.append(Loop(loop.type, names[0], names[1], loop.axis))
     return (_insert_lines(data, '/robot', lines) if lines else data), loops
 
 
@@ -74,7 +74,9 @@ def add_transmissions(
         if component.name in joints
     }
     blocks = {id(block): block for block in owners.values()}
-    taken = {each.name for each in robot.transmissions} | {each.name for each in robot.rejected}
+    taken = {spec.name for spec in robot.transmissions} | {
+        rejection.name for rejection in robot.rejected
+    }
     lines = [
         *(line for m in mechanisms for line in _linkage_lines(m, _new_name(m.name, taken))),
         *(line for c in couplings for line in _coupling_lines(c, _new_name(c.name, taken))),
@@ -96,11 +98,17 @@ def add_transmissions(
 
 def _check_result(data: bytes, before: RobotDescription) -> None:
     """Raise the errors that the result has and the URDF had not."""
-    known = {(each.message, each.subject) for each in RobotTransmissions(before).findings}
-    for each in RobotTransmissions(load_description(data)).findings:
-        if each.severity == 'error' and (each.message, each.subject) not in known:
-            details = f'; expected {each.expected}, found {each.found}' if each.found else ''
-            raise UsageError(f'the proposed {each.subject or "URDF"}: {each.message}{details}')
+    former = {
+        (finding.message, finding.subject) for finding in RobotTransmissions(before).findings
+    }
+    for finding in RobotTransmissions(load_description(data)).findings:
+        if finding.severity == 'error' and (finding.message, finding.subject) not in former:
+            details = (
+                f'; expected {finding.expected}, found {finding.found}' if finding.found else ''
+            )
+            raise UsageError(
+                f'the proposed {finding.subject or "URDF"}: {finding.message}{details}'
+            )
 
 
 def _new_name(wanted: str, taken: set[str]) -> str:
@@ -176,7 +184,7 @@ def _linkage_lines(mechanism: ProposedMechanism, name: str) -> Iterator[str]:
         axis = f' axis="{" ".join(map(repr, loop.axis))}"' if loop.type == 'hinge' else ''
         frames = f'frame1={quoteattr(loop.frame1)} frame2={quoteattr(loop.frame2)}'
         yield f'  <loop type="{loop.type}" {frames}{axis}/>'
-    if max(max(each.gap) for each in mechanism.loops) > _CLOSED:
+    if max(max(loop.gap) for loop in mechanism.loops) > _CLOSED:
         for joint, position in mechanism.start.items():
             yield f'  <start joint={quoteattr(joint)} position="{position:.6g}"/>'
     if mechanism.tolerance > TOLERANCES[0]:

@@ -121,8 +121,8 @@ def check_solved_everywhere(subject: Subject) -> None:
         ends = np.array([subject.domain.lower, subject.domain.upper])
         x = np.append(ends, x, axis=0)
         y = np.append(subject.map(subject.along, 'position', ends), y, axis=0)
-    found = subject.map(opposite_direction(subject.along), 'position', y, report=report)
-    lost = np.asarray(np.isnan(found).any(axis=-1) & np.isfinite(y).all(axis=-1))
+    solved = subject.map(opposite_direction(subject.along), 'position', y, report=report)
+    lost = np.asarray(np.isnan(solved).any(axis=-1) & np.isfinite(y).all(axis=-1))
     assert not lost.any(), (
         f'{np.count_nonzero(lost)} of {len(lost)} positions are not found by the inverse map: '
         f'{ {reason: count for (_, reason), count in report.counts.items()} }, '
@@ -136,13 +136,13 @@ def check_jacobian(subject: Subject) -> None:
     largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
     # Differences are conclusive only if two steps agree and stay in the domain.
     doubt = np.abs(halved - differences).max(axis=(-2, -1))
-    known = doubt <= JACOBIAN * largest
-    assert known.mean() > 0.9, 'the position map has no neighbours to compare with'
+    is_conclusive = doubt <= JACOBIAN * largest
+    assert is_conclusive.mean() > 0.9, 'the position map has no neighbours to compare with'
     _require_small(
-        np.abs(subject.slope - halved).max(axis=(-2, -1))[known],
-        (JACOBIAN * largest)[known],
+        np.abs(subject.slope - halved).max(axis=(-2, -1))[is_conclusive],
+        (JACOBIAN * largest)[is_conclusive],
         'the velocity map is not the derivative of the position map',
-        subject.x[known],
+        subject.x[is_conclusive],
     )
 
 
@@ -150,12 +150,12 @@ def _central_differences(subject: Subject, share: float) -> Array:
     """Return central differences of the position map; steps are shares of the range."""
     span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
     differences = np.empty_like(subject.slope)
-    for place, width in enumerate(span):
+    for column, width in enumerate(span):
         step = np.zeros(len(span))
-        step[place] = share * width
+        step[column] = share * width
         ahead = subject.map(subject.along, 'position', subject.x + step)
         behind = subject.map(subject.along, 'position', subject.x - step)
-        differences[:, :, place] = (ahead - behind) / (2.0 * step[place])
+        differences[:, :, column] = (ahead - behind) / (2.0 * step[column])
     return differences
 
 
@@ -171,18 +171,18 @@ def check_acceleration(subject: Subject) -> None:
     velocity_part = subject.map(subject.along, 'velocity', given['values'], at=x)
     expected = velocity_part + bias
     result = subject.map(subject.along, 'acceleration', **given)
-    known = np.isfinite(expected).all(axis=-1) & np.isfinite(result).all(axis=-1)
-    assert known.mean() > 0.9, 'the velocity map has no neighbours to compare with'
+    is_mapped = np.isfinite(expected).all(axis=-1) & np.isfinite(result).all(axis=-1)
+    assert is_mapped.mean() > 0.9, 'the velocity map has no neighbours to compare with'
     speed = np.abs(rate / span).max(axis=-1)
     scale = np.abs(velocity_part).max(-1) + np.abs(bias).max(-1)
     scale = scale + speed * np.abs(subject.map(subject.along, 'velocity', rate, at=x)).max(-1)
     # The second derivative of a table jumps at its points; few steps cross a point.
     error = np.abs(result - expected).max(axis=-1)
-    within = error[known] <= ACCELERATION * scale[known]
+    within = error[is_mapped] <= ACCELERATION * scale[is_mapped]
     assert within.mean() > 0.99, (
         'the acceleration map is not the derivative of the velocity map: '
         f'{np.count_nonzero(~within)} of {len(within)} differ, the first at '
-        f'{x[known][~within][0].tolist()}'
+        f'{x[is_mapped][~within][0].tolist()}'
     )
 
 

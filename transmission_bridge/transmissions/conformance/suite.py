@@ -36,13 +36,13 @@ def failures(transmission: Transmission, *, count: int = COUNT) -> dict[str, str
     :returns: The error message of each failed check.
     """
     subject = subject_of(transmission, count=count)
-    found = {}
+    messages = {}
     for name in CHECKS:
         try:
             check(subject, name)
         except Exception as error:  # an exception in a check is its failure
-            found[name] = f'{type(error).__name__}: {error}'
-    return found
+            messages[name] = f'{type(error).__name__}: {error}'
+    return messages
 
 
 class TransmissionConformance:

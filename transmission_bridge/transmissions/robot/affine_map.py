@@ -50,12 +50,12 @@ class Terms(NamedTuple):
     def expand(self, values: Any, numbers: Any) -> list[Any]:
         """Return each output, for numbers or for symbols."""
         inputs = [
-            values[place] if bias < 0 else values[place] - numbers[bias]
-            for place, bias in enumerate(self.before)
+            values[column] if bias < 0 else values[column] - numbers[bias]
+            for column, bias in enumerate(self.before)
         ]
         outputs = []
         for terms, bias in zip(self.sums, self.after, strict=True):
-            added = [inputs[place] * numbers[number] for place, number in terms]
+            added = [inputs[column] * numbers[number] for column, number in terms]
             added += [numbers[bias]] if bias >= 0 else []
             outputs.append(reduce(add, added) if added else NOTHING)
         return outputs
@@ -121,13 +121,13 @@ class AffineMap:
         """
         sums: list[tuple[tuple[int, int], ...]] = []
         numbers, left = np.empty(0), 0
-        for which, each in enumerate(maps):
+        for which, part_map in enumerate(maps):
             last = maps[which - 1].sums, maps[which - 1].parts[0].tolist()
-            if which not in shared or last != (each.sums, each.parts[0].tolist()):
-                begin, numbers = len(numbers), np.append(numbers, each.parts[0])
-            sums += [tuple((left + j, begin + k) for j, k in terms) for terms in each.sums]
-            left += each.n_in
-        before, after = zip(*(each.parts[1:] for each in maps), strict=True)
+            if which not in shared or last != (part_map.sums, part_map.parts[0].tolist()):
+                begin, numbers = len(numbers), np.append(numbers, part_map.parts[0])
+            sums += [tuple((left + j, begin + k) for j, k in terms) for terms in part_map.sums]
+            left += part_map.n_in
+        before, after = zip(*(part_map.parts[1:] for part_map in maps), strict=True)
         return cls(tuple(sums), numbers, np.concatenate(before), np.concatenate(after))
 
     def list_terms(self, live: Collection[int] = ()) -> Terms:

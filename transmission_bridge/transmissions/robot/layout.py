@@ -47,7 +47,7 @@ def place_members(
 ) -> tuple[Binding, ...]:
     """Return the transmissions with the indices of their members among these names."""
     joints, actuators = (
-        {name: place for place, name in enumerate(names)}
+        {name: index for index, name in enumerate(names)}
         for names in (joint_names, actuator_names)
     )
     owners: dict[str, str] = {}
@@ -110,18 +110,19 @@ def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[
     """Yield the numbers of drives in blocks with joints that pass through 1:1."""
     for block in robot.blocks:
         passed = [x for x in block.components if x.kind == 'joint' and x.name in names]
-        joints = f'the hardware of {shortened([each.name for each in passed])}'
-        owners = [(f"joint '{each.name}'", each.parameters) for each in passed]
+        joints = f'the hardware of {shortened([component.name for component in passed])}'
+        owners = [(f"joint '{component.name}'", component.parameters) for component in passed]
         for owner, parameters in (*owners, *([(joints, block.parameters)] if passed else ())):
-            for each in parameters:
-                if place := find_drive_place(each.name, each.value):
+            for parameter in parameters:
+                if expected := find_drive_place(parameter.name, parameter.value):
                     yield Finding(
                         'warning',
-                        f'unread <param name="{each.name}"> of {owner}, which passes through 1:1',
-                        each.line,
-                        each.path,
-                        place,
-                        repr(each.value),
+                        f'unread <param name="{parameter.name}"> of {owner}, which passes '
+                        'through 1:1',
+                        parameter.line,
+                        parameter.path,
+                        expected,
+                        repr(parameter.value),
                         block.name,
                         fatal_if_strict=True,
                     )
@@ -146,10 +147,10 @@ def _list_withheld(
     for rejected in robot.rejected:
         if not rejected.unknown_joints:
             continue
-        place, candidates = 'the URDF', set(passed)
+        owner, candidates = 'the URDF', set(passed)
         if rejected.dialect == 'ros2_control':
-            place = f"<ros2_control> '{rejected.block}'"
-            blocks = [each for each in robot.blocks if each.name == rejected.block]
+            owner = f"<ros2_control> '{rejected.block}'"
+            blocks = [block for block in robot.blocks if block.name == rejected.block]
             parts = (part for block in blocks for part in block.components)
             candidates = {part.name for part in parts if part.kind == 'joint'}
         names = [name for name in passed if name in candidates and name not in withheld]
@@ -165,7 +166,7 @@ def _list_withheld(
                 f'{"any of them" if many else "it"}',
                 line=rejected.line,
                 path=rejected.path,
-                expected=f'joints of {place} in the transmission',
+                expected=f'joints of {owner} in the transmission',
                 found=', '.join(repr(name) for name in rejected.unknown_joints if name) or 'none',
                 subject=rejected.name,
                 fatal_if_strict=True,

@@ -100,12 +100,12 @@ class RobotProgram(NamedTuple):
         mechanisms, numbers = [], affine.numbers.tolist()
         for binding, part in parts:
             inputs, outputs, taken = (each.tolist() for each in binding.member_indices(direction))
-            selected = tuple(k for k, place in enumerate(part.outputs) if place in taken)
+            selected = tuple(k for k, index in enumerate(part.outputs) if index in taken)
             mechanisms.append(
                 _MechanismStructure(
                     part.step.sample_function,
                     part.step.function,
-                    inputs=tuple(inputs[place] for place in part.inputs),
+                    inputs=tuple(inputs[index] for index in part.inputs),
                     outputs=tuple(outputs[part.outputs[k]] for k in selected),
                     selected=selected,
                 )
@@ -140,7 +140,7 @@ def _compile_robot(
     shares: bool,
 ) -> Any:
     n_in, n_out = len(affine.before) // ROWS, len(affine.after) // ROWS
-    functions = [(is_near and each.near) or each.step for each in mechanisms]
+    functions = [(is_near and mechanism.near) or mechanism.step for mechanism in mechanisms]
     if is_near and not shares:
         functions = [_write_out(function) for function in functions]
     # Functions with calls are called, all others are expanded.
@@ -150,27 +150,29 @@ def _compile_robot(
     taken = affine.n_numbers
     values = kind.sym('values', ROWS * n_in)
     places = kind.sym('places', 2 * n_in)
-    sizes = [each.sizes for each in mechanisms]
+    sizes = [mechanism.sizes for mechanism in mechanisms]
     start = kind.sym('start', copies * sum(n_start for n_start, _, _ in sizes))
     numbers = kind.sym('numbers', taken + sum(n_numbers for _, n_numbers, _ in sizes))
     tables = [kind.sym('table', n_table) for _, _, n_table in sizes]
     mapped = _affine_outputs(affine, values, numbers[:taken])
     status, following = [], []
     doubt, began = kind(0.0), 0
-    for each, function, table in zip(mechanisms, functions, tables, strict=True):
-        n_start, n_numbers, _ = each.sizes
-        own = numbers[taken : taken + n_numbers]
+    for mechanism, function, table in zip(mechanisms, functions, tables, strict=True):
+        n_start, n_numbers, _ = mechanism.sizes
+        own_numbers = numbers[taken : taken + n_numbers]
         taken += n_numbers
-        rows = [values[[row * n_in + place for place in each.inputs]] for row in range(ROWS)]
-        at = [places[[row * n_in + place for place in each.inputs]] for row in range(2)]
+        rows = [values[[row * n_in + place for place in mechanism.inputs]] for row in range(ROWS)]
+        at = [places[[row * n_in + place for place in mechanism.inputs]] for row in range(2)]
         begins = [start[began + k * n_start : began + (k + 1) * n_start] for k in range(copies)]
         began += copies * n_start
-        more = [own] if is_near and each.near is not None else [own, table]
+        more = [own_numbers] if is_near and mechanism.near is not None else [own_numbers, table]
         map_state = partial(_map_state, function, more)
-        found = _map_demand(map_state, rows, at, begins) if commands else map_state(rows, *begins)
-        *outputs, after, said, retry = found
+        mapped_state = (
+            _map_demand(map_state, rows, at, begins) if commands else map_state(rows, *begins)
+        )
+        *outputs, after, said, retry = mapped_state
         for row, vector in enumerate(outputs):
-            for output, selected in zip(each.outputs, each.selected, strict=True):
+            for output, selected in zip(mechanism.outputs, mechanism.selected, strict=True):
                 mapped[row * n_out + output] = vector[selected]
         status.append(said)
         following.append(after)
@@ -199,8 +201,8 @@ def _map_state(
     function: Any, more: Sequence[Expression], rows: Sequence[Expression], start: Expression
 ) -> list[Expression]:
     """Map the three rows of one state; return also next start, status and retry."""
-    found = [*function(*rows, start, *more)]
-    return found if len(found) == 6 else [*found, type(start)(0.0)]
+    outputs = [*function(*rows, start, *more)]
+    return outputs if len(outputs) == 6 else [*outputs, type(start)(0.0)]
 
 
 def _map_demand(

@@ -35,23 +35,23 @@ def disjoint_ranges(
     the joints. If they exclude each other, a position command could only reach the closer end of
     the actuator's own range.
     """
-    own: dict[str, dict[str, list[float]]] = {}
+    motor_limits: dict[str, dict[str, list[float]]] = {}
     for item in built:
         for tunable in item.tunables:
             if tunable.is_actuator_limit:
                 _, name, _, kind = tunable.path
-                own.setdefault(name, {}).setdefault(kind, []).append(tunable.value)
+                motor_limits.setdefault(name, {}).setdefault(kind, []).append(tunable.value)
     errors = {}
     for item in built:
-        if own.keys().isdisjoint(member.name for member in item.spec.actuators):
+        if motor_limits.keys().isdisjoint(member.name for member in item.spec.actuators):
             continue
         boxes = _allowed_box(item, robot)
         for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
-            limits = own.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
+            limits = motor_limits.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
             lower, upper = max(limits['lower']), min(limits['upper'])
             low, high = max(lower, least), min(upper, greatest)
             if low - high > _ROUNDING * (1.0 + abs(low) + abs(high)):
-                joints = shortened([each.name for each in item.spec.joints])
+                joints = shortened([joint.name for joint in item.spec.joints])
                 errors[item.spec.name] = ParameterError(
                     f"the position limits of actuator '{member.name}' and of {joints} exclude "
                     'each other; correct a <limit>, a reduction or an offset',

@@ -56,7 +56,9 @@ class Robot:
         #: Built at first use: a part of a robot needs few of them.
         self._affine: dict[tuple[Direction, str], AffineMap] = {}
         self._mechanisms = tuple(
-            each for each in bindings if not isinstance(each.transmission, LinearTransmission)
+            binding
+            for binding in bindings
+            if not isinstance(binding.transmission, LinearTransmission)
         )
 
     # -- live numbers ----------------------------------------------------------------------------
@@ -68,26 +70,30 @@ class Robot:
 
         Ambiguous names are left out; names of members that contain dots can be ambiguous.
         """
-        return {name: found[0] for name, found in self.named_tunables.items() if len(found) == 1}
+        return {
+            name: tunables[0]
+            for name, tunables in self.named_tunables.items()
+            if len(tunables) == 1
+        }
 
     @cached_property
     def named_tunables(self) -> dict[str, list[Tunable]]:
         """All live numbers and flags by full names; several if a name is ambiguous."""
-        found: dict[str, list[Tunable]] = {}
+        named: dict[str, list[Tunable]] = {}
         for binding in self.bindings:
             flags = (
                 Tunable((flag,), value, value, _FLAG, transmission=binding.spec.name)
                 for flag, interface in (() if binding.is_identity else BY_ROLE.items())
                 for value in [interface in binding.by_role]
             )
-            for each in (*binding.tunables, *flags):
-                found.setdefault(each.name, []).append(each)
-        return found
+            for tunable in (*binding.tunables, *flags):
+                named.setdefault(tunable.name, []).append(tunable)
+        return named
 
     @property
     def units(self) -> dict[str, ActuatorUnits]:
         """Units of the drivers, by actuator; SI if an actuator is not listed."""
-        return {name: units for each in self.bindings for name, units in each.units.items()}
+        return {name: units for binding in self.bindings for name, units in binding.units.items()}
 
     # -- commanded actuators ---------------------------------------------------------------------
 
@@ -119,16 +125,18 @@ class Robot:
 
         :raises UnknownNameError: If no transmission moves a joint.
         """
-        known = self.joint_names
+        names = self.joint_names
         for name in joint_names:
-            if name not in known:
-                raise UnknownNameError('joint', name, known)
-        wanted = [known.index(name) for name in joint_names]
-        bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.all_joints)]
-        moved = (place for each in bindings for place in each.all_joints)
-        joints = tuple(known[place] for place in dict.fromkeys([*wanted, *moved]))
-        used = sorted({place for each in bindings for place in each.actuators})
-        actuators = tuple(self.actuator_names[place] for place in used)
+            if name not in names:
+                raise UnknownNameError('joint', name, names)
+        wanted = [names.index(name) for name in joint_names]
+        bindings = [
+            binding for binding in self.bindings if not set(wanted).isdisjoint(binding.all_joints)
+        ]
+        moved = (index for binding in bindings for index in binding.all_joints)
+        joints = tuple(names[index] for index in dict.fromkeys([*wanted, *moved]))
+        used = sorted({index for binding in bindings for index in binding.actuators})
+        actuators = tuple(self.actuator_names[index] for index in used)
         return Robot(joints, actuators, place_members(joints, actuators, bindings))
 
     # -- the maps --------------------------------------------------------------------------------
@@ -159,8 +167,8 @@ class Robot:
                 matrix[outputs[: len(inputs)], inputs] = 1.0
                 after[outputs[len(inputs) :]] = np.nan
             elif isinstance(transmission, LinearTransmission):
-                own, before[inputs], bias = transmission.coefficients(direction, quantity)
-                matrix[np.ix_(outputs[selected], inputs)] = own[selected]
+                block, before[inputs], bias = transmission.coefficients(direction, quantity)
+                matrix[np.ix_(outputs[selected], inputs)] = block[selected]
                 after[outputs[selected]] = bias[selected]
         mapped = AffineMap.from_matrix(matrix, before, after)
         return self._affine.setdefault((direction, interface), mapped)
@@ -173,7 +181,11 @@ class Robot:
     def mechanisms(self, direction: Direction, interface: str = 'position') -> list[Binding]:
         """Return the transmissions that are not linear and must be called."""
         forward = direction == ACTUATOR_TO_JOINT
-        return [each for each in self._mechanisms if not (forward and interface in each.by_role)]
+        return [
+            binding
+            for binding in self._mechanisms
+            if not (forward and interface in binding.by_role)
+        ]
 
     def map(
         self,
@@ -207,9 +219,9 @@ class Robot:
             for binding in mechanisms:
                 inputs, outputs, selected = binding.member_indices(direction)
                 places = {'at': inputs, 'rate': inputs, 'guess': outputs}
-                own = {name: each[..., places[name]] for name, each in where.items()}
-                found = binding.map(direction, interface, given[..., inputs], report, **own)
-                mapped[..., outputs[selected]] = found[..., selected]
+                at_members = {name: each[..., places[name]] for name, each in where.items()}
+                part = binding.map(direction, interface, given[..., inputs], report, **at_members)
+                mapped[..., outputs[selected]] = part[..., selected]
         return mapped
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:

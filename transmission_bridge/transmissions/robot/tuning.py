@@ -65,7 +65,7 @@ def list_changed_ratios(former: Binding, binding: Binding, position: Array) -> l
     :param position: Positions of the actuators of the robot [rad or m], NaN if unknown.
     """
     ratios = [compute_ratios_at(each, position) for each in (former, binding)]
-    noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in ratios)
+    noise = _ROUNDING * max(np.nan_to_num(np.abs(ratio)).max() for ratio in ratios)
     return [
         RatioChange(joint.name, actuator.name, float(old), float(new))
         for joint, *rows in zip(binding.spec.joints, *ratios, strict=True)
@@ -86,16 +86,16 @@ def retune_bindings(
     :raises UnknownNameError: If a transmission does not exist.
     :raises ParameterError: If a parameter is unknown or ambiguous, or if a value is invalid.
     """
-    items = {each.spec.name: each for each in robot.bindings}
+    items = {binding.spec.name: binding for binding in robot.bindings}
     numbers: dict[str, dict[ParameterPath, float]] = {}
     for keys, value in _iterate_leaves((), parameters):
-        found = robot.named_tunables.get('.'.join(keys), [])
-        if len(found) > 1:
+        tunables = robot.named_tunables.get('.'.join(keys), [])
+        if len(tunables) > 1:
             # Names in the description may contain dots: nested keys are then unambiguous.
-            found = [each for each in found if (each.transmission, *each.path) == keys]
-        if len(found) != 1:
+            tunables = [each for each in tunables if (each.transmission, *each.path) == keys]
+        if len(tunables) != 1:
             raise _unknown_parameter_error(robot, keys, value)
-        (tunable,) = found
+        (tunable,) = tunables
         name, path = tunable.transmission, tunable.path
         if tunable.is_flag:
             flag = {BY_ROLE[path[0]]}
@@ -113,7 +113,7 @@ def retune_bindings(
 
 
 def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -> Exception:
-    items = {each.spec.name: each for each in robot.bindings if not each.is_identity}
+    items = {binding.spec.name: binding for binding in robot.bindings if not binding.is_identity}
     full = '.'.join(keys)
     owners = [name for name in items if full == name or full.startswith(f'{name}.')]
     if not owners:
@@ -124,8 +124,8 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     if name:
         names = (*('.'.join(tunable.path) for tunable in items[owner].tunables), *BY_ROLE)
         parts = name.split('.')
-        known = [each.split('.') for each in names]
-        depth = max(k for k in range(len(parts)) if any(each[:k] == parts[:k] for each in known))
+        known = [name.split('.') for name in names]
+        depth = max(k for k in range(len(parts)) if any(path[:k] == parts[:k] for path in known))
         part = f': {shown(parts[depth])}' if depth else ''
         message = f'unknown parameter {shown(name)}{part}{closest(name, names)}'
         expected = f'one of {", ".join(names)}'

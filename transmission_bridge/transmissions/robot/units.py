@@ -130,7 +130,7 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
             continue
         if slides is not None and slides != (base in _SLIDING):
             message = f"'{first}' and '{base}' do not belong to one actuator"
-            given = ', '.join(repr(texts[each]) for each in UNITS if each in texts)
+            given = ', '.join(repr(texts[unit]) for unit in UNITS if unit in texts)
             raise _unit_error(name, message, 'units of what turns, or units of what slides', given)
         slides, first = base in _SLIDING, base
     for name, missing in zip(_OF_MOTION, _OF_MOTION[::-1], strict=True):
@@ -150,12 +150,12 @@ def units_from_text(text: str) -> ActuatorUnits:
         unknown name or is repeated, or there is no unit.
     """
     texts: dict[str, str] = {}
-    known = (*UNITS, *CONSTANTS)
+    names = (*UNITS, *CONSTANTS)
     for part in text.split(','):
         name, colon, value = (each.strip() for each in part.partition(':'))
-        if not colon or name not in known or texts.setdefault(name, value) != value:
-            message = f'{part.strip()!r} is invalid{closest(name, known)}'
-            expected = f"'name:value' with each of {', '.join(known)} at most once"
+        if not colon or name not in names or texts.setdefault(name, value) != value:
+            message = f'{part.strip()!r} is invalid{closest(name, names)}'
+            expected = f"'name:value' with each of {', '.join(names)} at most once"
             raise _unit_error('', message, expected, repr(text))
     if texts.keys().isdisjoint(UNITS):
         raise _unit_error('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
