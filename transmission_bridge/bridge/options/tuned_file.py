@@ -82,7 +82,7 @@ class TunedFile:
                 text = f'tuned_file: the numbers of {shown(name)} are rejected: {reason}'
                 findings.append(Finding('error', text, subject=name))
             else:
-                values |= {each: number for each, (number, _) in entry.numbers.items()}
+                values |= {key: number for key, (number, _) in entry.numbers.items()}
         return values, tuple(findings)
 
     @contextmanager
@@ -107,22 +107,22 @@ class TunedFile:
         """
         entries, tunables = self._read_entries(), list_parameter_names(robot).tunables
         stored: dict[str, tuple[float, float]] = {}
-        for name in {tunables[each].transmission for each in changes}:
+        for name in {tunables[key].transmission for key in changes}:
             entries[name] = _make_entry(robot, name, changes, entries.get(name))
             if reason := _explain_rejection(robot, name, entries[name], overrides):
                 raise ParameterError(f'tuned_file cannot keep the numbers: {reason}')
             stored |= entries[name].numbers
         differences = [
-            f'{each.removeprefix(PREFIX)} {number!r} (URDF {urdf!r})'
-            for each, (number, urdf) in stored.items()
-            if each not in changes and number != urdf
+            f'{key.removeprefix(PREFIX)} {number!r} (URDF {urdf!r})'
+            for key, (number, urdf) in stored.items()
+            if key not in changes and number != urdf
         ]
         text = (
             f'stored in {self._path!r} together with the numbers that differ from the URDF: '
             f'{shortened(differences, show=str) or "none"}'
         )
         if hidden := [
-            each for each, pair in stored.items() if overrides.get(each, pair[0]) != pair[0]
+            key for key, pair in stored.items() if overrides.get(key, pair[0]) != pair[0]
         ]:
             text += f'; at the next start the parameter file overrides {shortened(hidden)}'
         target, done = os.path.realpath(self._path), ''  # of a link, the linked file
@@ -179,16 +179,16 @@ class TunedFile:
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError('a key twice')
-    return found
+    return members
 
 
 def _list_tunables(robot: RobotTransmissions, name: str) -> dict[str, Tunable]:
     """Return the numbers of a transmission by parameter."""
     tunables = list_parameter_names(robot).tunables.items()
-    return {key: each for key, each in tunables if each.transmission == name}
+    return {key: tunable for key, tunable in tunables if tunable.transmission == name}
 
 
 def _make_entry(
@@ -196,7 +196,7 @@ def _make_entry(
 ) -> _Entry:
     """Return the numbers of a transmission to keep, with those that were kept before."""
     tunables = _list_tunables(robot, name)
-    numbers = {key: each.value for key, each in tunables.items() if each.shapes_map}
+    numbers = {key: tunable.value for key, tunable in tunables.items() if tunable.shapes_map}
     numbers |= {key: changes[key] for key in tunables if key in changes}
     entry = _Entry(
         robot.description.transmission(name).type,

@@ -361,8 +361,8 @@ class States:
         is_block = entries.picks is None and isinstance(places, slice)
         driver.entries, driver.target = entries, self._values[:, places] if is_block else None
         driver.layout = layout if layout.is_kept else None
-        for each in self._drivers.values() if self._is_contested else ():
-            each.layout = None
+        for other in self._drivers.values() if self._is_contested else ():
+            other.layout = None
         self._watch_rows()
 
     def _watch_rows(self) -> None:
@@ -579,13 +579,13 @@ class States:
         :param actuators: Names of all actuators.
         """
         names = tuple(self._drivers)
-        found: dict[tuple[str, str], dict[str, None]] = {}
-        for row, place in np.argwhere(self._rivals != _NOBODY):
-            first, second = sorted((self._givers[row, place], self._rivals[row, place]))
+        rivals: dict[tuple[str, str], dict[str, None]] = {}
+        for row, actuator in np.argwhere(self._rivals != _NOBODY):
+            first, second = sorted((self._givers[row, actuator], self._rivals[row, actuator]))
             # A driver that withdrew its number is not a rival.
             if first not in (second, _NOBODY):
-                found.setdefault((names[first], names[second]), {})[actuators[place]] = None
-        return {drivers: tuple(shared) for drivers, shared in found.items()}
+                rivals.setdefault((names[first], names[second]), {})[actuators[actuator]] = None
+        return {drivers: tuple(shared) for drivers, shared in rivals.items()}
 
     # -- stamps ----------------------------------------------------------------------------------
 
