@@ -69,7 +69,7 @@ class Arrays:
         self.missing: dict[str, tuple[str, ...]] = {}
 
     def make_arrays(
-        self, plan: Plan, motion: Motion, ledger: Ledger, known: KnownState
+        self, plan: Plan, motion: Motion, ledger: Ledger, state: KnownState
     ) -> list[PlainArray]:
         """Return the arrays for the modes and drivers of a command, or of an end."""
         is_end, made = motion.pattern.is_end, list[PlainArray]()
@@ -79,7 +79,7 @@ class Arrays:
             is_same = going_on[VELOCITY] == told[VELOCITY]
             going_on[VELOCITY] = np.where(is_same, told[VELOCITY], 0.0)
             going_on[EFFORT] = told[EFFORT]
-        outward, _ = plan.outward.mask_outward(ledger.joints[VELOCITY:], known)
+        outward, _ = plan.outward.mask_outward(ledger.joints[VELOCITY:], state)
         rates = going_on[VELOCITY:]
         rates[plan.robot.actuators_of(outward) & ~np.isnan(rates)] = 0.0
         for namespace, order in plan.orders.items():
@@ -91,7 +91,7 @@ class Arrays:
                     values = np.where(np.isnan(sent), values, sent)
                 else:
                     is_lacking = np.isnan(values) | mask_beyond(values, *bounds)
-                    lacking = tuple(order[place] for place in np.flatnonzero(is_lacking))
+                    lacking = tuple(order[number] for number in np.flatnonzero(is_lacking))
                     self.missing.pop(topic, None)
                 if lacking:
                     self.unsent[topic] += 1

@@ -81,8 +81,8 @@ class DriverNames:
     def divide_actuators(self, actuators: Mask) -> list[Recipient]:
         """Return the drivers of some actuators, shape ``(n_actuators,)``."""
         shares: dict[str, list[int]] = {}
-        for place in np.flatnonzero(actuators).tolist():
-            shares.setdefault(self._places[self._actuators[place]][0], []).append(place)
+        for actuator in np.flatnonzero(actuators).tolist():
+            shares.setdefault(self._places[self._actuators[actuator]][0], []).append(actuator)
         return [
             Recipient(ns, tuple(self._places[self._actuators[p]][1] for p in places), places)
             for ns, places in shares.items()

@@ -30,8 +30,8 @@ class DriverUnits:
         self._texts = robot.units
         scales = np.ones((len(FIELDS), len(robot.actuator_names)))
         for name, units in robot.units.items():
-            place = robot.actuator_names.index(name)
-            scales[:, place] = [unit.scale for unit in units.all_units]
+            actuator = robot.actuator_names.index(name)
+            scales[:, actuator] = [unit.scale for unit in units.all_units]
         self.scales: Array | None = None if (scales == 1.0).all() else scales
 
     def in_si(self, values: Array, *at: Places) -> Array:
@@ -62,5 +62,5 @@ class DriverUnits:
         """
         if self.scales is None:
             return gains
-        found: Array = gains * self.scales[row] / self.scales[2][:, np.newaxis]
-        return found
+        converted: Array = gains * self.scales[row] / self.scales[2][:, np.newaxis]
+        return converted

@@ -88,8 +88,8 @@ class Gate:
 
         :raises MessageError: If it is rejected.
         """
-        known = self._update_time(now)
-        self.send_motion(self.plan.reader.read_command(layout, data, topic), known, stamp)
+        state = self._update_time(now)
+        self.send_motion(self.plan.reader.read_command(layout, data, topic), state, stamp)
 
     def send_interface_command(
         self, topic: str, interface: str, values: Array, stamp: Stamp, now: float
@@ -99,9 +99,9 @@ class Gate:
 
         :raises MessageError: If it is rejected.
         """
-        known, names = self._update_time(now), self.plan.options.command_joints
+        state, names = self._update_time(now), self.plan.options.command_joints
         motion = self.plan.reader.read_array(interface, names, values, topic)
-        self.send_motion(motion, known, stamp)
+        self.send_motion(motion, state, stamp)
 
     def send_joint_trajectory(
         self, trajectory: TrajectoryRecord, now: float, start: float | None = None
@@ -114,9 +114,9 @@ class Gate:
         :param start: Start time [s]; ``None``: now.
         :raises MessageError: If it is rejected.
         """
-        known, start = self._update_time(now), now if start is None else start
+        state, start = self._update_time(now), now if start is None else start
         motion = self.plan.reader.read_trajectory(trajectory, start, now, 'joint_trajectory')
-        self.send_motion(motion, known, trajectory.stamp)
+        self.send_motion(motion, state, trajectory.stamp)
 
     def list_left_trajectories(self, now: float) -> tuple[str, ...]:
         """Return the actuators with a trajectory of positions, started or not."""
@@ -126,13 +126,13 @@ class Gate:
 
     def _update_time(self, now: float) -> KnownState:
         """Let the ledger note the time and what is known now; return the latter."""
-        known = self._states.compute_known_state(self.plan.state_map, now)
-        self.ledger.update_clock(known)
-        return known
+        state = self._states.compute_known_state(self.plan.state_map, now)
+        self.ledger.update_clock(state)
+        return state
 
     # -- rules -----------------------------------------------------------------------------------
 
-    def send_motion(self, motion: Motion, known: KnownState, stamp: Stamp) -> None:
+    def send_motion(self, motion: Motion, state: KnownState, stamp: Stamp) -> None:
         """
         Send a command or a trajectory.
 
@@ -142,9 +142,9 @@ class Gate:
         plan, ledger = self.plan, self.ledger
         try:
             if plan.chooses and motion.trajectory is None:
-                self._choose_interfaces(motion, known)
+                self._choose_interfaces(motion, state)
             for rule in plan.find_rules(motion.pattern):
-                verdict = rule.apply(motion, known, ledger)
+                verdict = rule.apply(motion, state, ledger)
                 if verdict is not None:
                     self._use_verdict(motion, verdict)
             if motion.changes:
@@ -152,22 +152,22 @@ class Gate:
             outlets = plan.find_outlets(motion.pattern)
             if outlets:
                 if motion.trajectory is None:
-                    ledger.record_command(motion, known.now)
+                    ledger.record_command(motion, state.now)
                 else:
-                    ledger.record_trajectory(motion, known.now)
-                self._deliver(motion, known, stamp, outlets)
+                    ledger.record_trajectory(motion, state.now)
+                self._deliver(motion, state, stamp, outlets)
         finally:
             if motion.expiring is not None:
                 ledger.expire_rates(motion.expiring)
-                self._send_expired_ends(known, stamp)
+                self._send_expired_ends(state, stamp)
 
-    def _choose_interfaces(self, motion: Motion, known: KnownState) -> None:
+    def _choose_interfaces(self, motion: Motion, state: KnownState) -> None:
         """Remove interfaces from a command, before the rules that follow from its pattern."""
         plan, command = self.plan, motion.values
         policy = plan.options.several_interfaces
         if policy == 'latest':
             is_single = motion.route in SINGLE_TOPICS
-            several = self._history.choose_interfaces(command, known.now, is_single=is_single)
+            several = self._history.choose_interfaces(command, state.now, is_single=is_single)
         else:
             several = mask_several_interfaces(command)
         if several is not None and several.any():
@@ -228,19 +228,19 @@ class Gate:
         """
         return self._send_expired_ends(self._update_time(now), stamp)
 
-    def _send_expired_ends(self, known: KnownState, stamp: Stamp) -> tuple[str, ...]:
+    def _send_expired_ends(self, state: KnownState, stamp: Stamp) -> tuple[str, ...]:
         plan, ledger, names = self.plan, self.ledger, tuple[str, ...]()
-        due = ledger.mask_expired_joints(known.now)
+        due = ledger.mask_expired_joints(state.now)
         if due.any():
             for joints in plan.together:
                 due[joints] |= due[joints].any()
             is_ending = plan.ending_rows & due & ledger.mask_active_joints()
             motion = self._make_end(np.where(is_ending, 0.0, np.nan), due)
             for rule in plan.find_rules(motion.pattern):
-                rule.apply(motion, known, ledger)
-            names = self._send_end(motion, known, stamp)
+                rule.apply(motion, state, ledger)
+            names = self._send_end(motion, state, stamp)
             ledger.close_entries(motion)
-        self._end_replaced_velocities(known, stamp)
+        self._end_replaced_velocities(state, stamp)
         return names
 
     def send_stop(self, stamp: Stamp, now: float) -> tuple[str, ...]:
@@ -252,12 +252,12 @@ class Gate:
 
         :returns: The actuators that were sent an end.
         """
-        plan, known, names = self.plan, self._update_time(now), tuple[str, ...]()
+        plan, state, names = self.plan, self._update_time(now), tuple[str, ...]()
         if plan.options.on_stop == 'zero_rates':
             motion = self._make_end(plan.nothing)
             motion.sent[plan.ending_rows & self.ledger.mask_last_numbers()] = 0.0
-            names = self._send_end(motion, known, stamp)
-            self._end_replaced_velocities(known, stamp)
+            names = self._send_end(motion, state, stamp)
+            self._end_replaced_velocities(state, stamp)
         self.reset()
         return names
 
@@ -265,34 +265,34 @@ class Gate:
         pattern = self.plan.find_pattern(END, np.isfinite(values).tobytes())
         return Motion('', pattern, values, np.full_like(self.ledger.actuators, np.nan), due=due)
 
-    def _send_end(self, motion: Motion, known: KnownState, stamp: Stamp) -> tuple[str, ...]:
+    def _send_end(self, motion: Motion, state: KnownState, stamp: Stamp) -> tuple[str, ...]:
         is_sent = ~np.isnan(motion.sent)
         if is_sent.any():
             outlets = self.plan.find_command_outlets(is_sent.tobytes())
-            self._deliver(motion, known, stamp, outlets)
+            self._deliver(motion, state, stamp, outlets)
         return list_names(self.plan.robot.actuator_names, is_sent)
 
-    def _end_replaced_velocities(self, known: KnownState, stamp: Stamp) -> None:
+    def _end_replaced_velocities(self, state: KnownState, stamp: Stamp) -> None:
         """End velocities of the last array to a driver that other modes replaced without one."""
         replaced = self.ledger.list_replaced_velocities() if self.plan.orders else []
         if replaced:
             motion = self._make_end(self.plan.nothing)
             motion.sent[VELOCITY, replaced] = 0.0
-            self._deliver(motion, known, stamp, ())
+            self._deliver(motion, state, stamp, ())
 
     # -- what is sent ----------------------------------------------------------------------------
 
-    def _deliver(self, motion: Motion, known: KnownState, stamp: Stamp, outlets: Outlets) -> None:
+    def _deliver(self, motion: Motion, state: KnownState, stamp: Stamp, outlets: Outlets) -> None:
         """Send the messages of outlets, and plain arrays."""
         plan, is_trajectory = self.plan, motion.trajectory is not None
         if outlets is not self._outlets:
             self._outlets = outlets
             self.reached[is_trajectory].update(outlet.namespace for outlet in outlets)
-        messages = [outlet.make_message(motion, known.shift, stamp) for outlet in outlets]
+        messages = [outlet.make_message(motion, state.shift, stamp) for outlet in outlets]
         arrays = []
         if plan.orders and not is_trajectory:
-            arrays = self.arrays.make_arrays(plan, motion, self.ledger, known)
-            messages += [array.make_message(plan.units, known.shift) for array in arrays]
+            arrays = self.arrays.make_arrays(plan, motion, self.ledger, state)
+            messages += [array.make_message(plan.units, state.shift) for array in arrays]
         self._send(messages)
         for array in arrays:
             self.ledger.record_array(array.row, array.order, array.numbers)

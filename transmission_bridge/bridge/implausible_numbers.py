@@ -47,10 +47,10 @@ def warn_of_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...
 
 def _judge_limits(robot: RobotTransmissions) -> Iterator[_Judgement]:
     joints = {joint.name: joint for joint in robot.description.joints}
-    for name, place in list_command_names(robot).commandable.items():
+    for name, number in list_command_names(robot).commandable.items():
         if (joint := joints.get(name)) is None:
             continue
-        (lower, _, _, _), (upper, velocity, effort, _) = robot.joint_limits[:, :, place].tolist()
+        (lower, _, _, _), (upper, velocity, effort, _) = robot.joint_limits[:, :, number].tolist()
         unit, end = 'm' if joint.type == 'prismatic' else 'rad', max(lower, upper, key=abs)
         is_none = math.isinf(end) or (unit == 'rad' and math.log10(abs(end) or 1.0).is_integer())
         is_large, text = abs(end) > _LIMITS[unit] and not is_none, 'is probably in another unit'
@@ -60,9 +60,9 @@ def _judge_limits(robot: RobotTransmissions) -> Iterator[_Judgement]:
         for what, value in (('velocity', velocity), ('effort', effort)):
             yield value == 0.0, joint, name, f'the {what}{of}{still}', 'more than zero', '0'
     names, followed, chains = list_followers(robot)
-    for name, place, multiplier, offset in zip(names, followed, *chains, strict=True):
+    for name, number, multiplier, offset in zip(names, followed, *chains, strict=True):
         lower, upper = compute_limits(robot.description, [name])[:, 0, 0].tolist()
-        low, high = sorted((multiplier * robot.joint_limits[:, 0, place] + offset).tolist())
+        low, high = sorted((multiplier * robot.joint_limits[:, 0, number] + offset).tolist())
         leaves = low < lower - _ROUNDING or high > upper + _ROUNDING
         is_odd, found = leaves and math.isfinite(high - low), f'{lower:.4g} to {upper:.4g}'
         text, expected = f"joint '{name}' leaves its limits by <mimic>", f'{low:.4g} to {high:.4g}'

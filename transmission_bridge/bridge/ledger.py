@@ -116,7 +116,7 @@ class Ledger:
                 np.where(trajectory.actuators, trajectory.actuator_command, self._told_actuators),
             )
 
-    def compute_step_origins(self, known: KnownState) -> Array:
+    def compute_step_origins(self, state: KnownState) -> Array:
         """
         Return the position of each joint from which its next step counts.
 
@@ -124,7 +124,7 @@ class Ledger:
         trajectory it is the measured position.
         """
         held = self._joints[POSITION]
-        return np.where(np.isnan(held) | self._was_rejected, known.position, held)
+        return np.where(np.isnan(held) | self._was_rejected, state.position, held)
 
     def compute_command_ages(self, now: float) -> Array:
         """
@@ -172,26 +172,26 @@ class Ledger:
 
     # -- time and knowledge ----------------------------------------------------------------------
 
-    def update_clock(self, known: KnownState) -> None:
+    def update_clock(self, state: KnownState) -> None:
         """
         Let time pass; call it first for each message.
 
         Every command ends if time went backwards; trajectories start and end. Numbers of spells
         that have ended do not exist any more.
         """
-        if known.now < self._latest:
+        if state.now < self._latest:
             # Drivers may still start trajectories of rates: they have to end.
             for trajectory in self.trajectories.take_waiting_rates():
                 self._start_trajectory(trajectory)
             self._renewed[np.isfinite(self._renewed)] = _NOW
-        self._latest = known.now
-        if known.spells is not self._spells:
-            is_over = known.spells != self._spells  # also NaN, which is no spell
-            unknown = np.isnan(known.spells)
-            self._spells, self._unknown = known.spells, unknown if unknown.any() else None
+        self._latest = state.now
+        if state.spells is not self._spells:
+            is_over = state.spells != self._spells  # also NaN, which is no spell
+            unknown = np.isnan(state.spells)
+            self._spells, self._unknown = state.spells, unknown if unknown.any() else None
             self._lose_numbers(is_over)
         if self.trajectories.sent:
-            self._advance_trajectories(known.now)
+            self._advance_trajectories(state.now)
 
     def _lose_numbers(self, is_over: Mask) -> None:
         """Let numbers of actuators, and of the joints that they reach, not exist any more."""

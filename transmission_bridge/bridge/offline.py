@@ -58,11 +58,13 @@ class ReverseMap(DriverIndex):
         mapped = self._units.of_drivers(mapped)[:, self._is_own]
         # An overflow is also unknown.
         mapped[~np.isfinite(mapped)] = np.nan
-        known = ~np.isnan(mapped).all(axis=0)
-        if not known.any():
+        is_known = ~np.isnan(mapped).all(axis=0)
+        if not is_known.any():
             return None
-        names = tuple(name for name, own in zip(self._driver_names, known, strict=True) if own)
-        fields = (empty_if_unknown(row) for row in mapped[:, known])
+        names = tuple(
+            name for name, shown in zip(self._driver_names, is_known, strict=True) if shown
+        )
+        fields = (empty_if_unknown(row) for row in mapped[:, is_known])
         return self._encoder.encode_record(JointStateRecord(stamp, '', names, *fields))
 
 
@@ -105,8 +107,8 @@ class OfflineBridge:
         if direction == JOINT_TO_ACTUATOR:
             names = plan.map_driver_names(self._find_driver(driver))
             # Use the first of several names of an actuator.
-            own = {actuator: name for name, actuator in reversed(names.items())}
-            reverse = self.plan = ReverseMap(robot, own)
+            by_actuator = {actuator: name for name, actuator in reversed(names.items())}
+            reverse = self.plan = ReverseMap(robot, by_actuator)
             self.states = States(reverse)
             self._encode_state = partial(reverse.encode_state, self.states)
         self._read, self._layouts = read, LayoutTable()

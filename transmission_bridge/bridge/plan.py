@@ -72,13 +72,13 @@ class Plan(RobotFacts):
         self.ending_rows: Mask = np.array([[False], [True], [options.zero_effort]])
 
     def _make_rules(self, pattern: Pattern) -> tuple[Rule, ...]:
-        return tuple(rule for each in RULES for rule in each.make(self, pattern))
+        return tuple(rule for kind in RULES for rule in kind.make(self, pattern))
 
     def _make_outlets(self, pattern: Pattern) -> Outlets:
         if not pattern.is_trajectory:
             return self.find_command_outlets(pattern.result)
         recipients = self.drivers.divide_actuators(pattern.actuators)
-        return tuple(TrajectoryOutlet(each, self.units) for each in recipients)
+        return tuple(TrajectoryOutlet(recipient, self.units) for recipient in recipients)
 
     def _make_command_outlets(self, key: bytes) -> Outlets:
         mask: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)

@@ -361,17 +361,17 @@ class CommandReader:
         self, reading: _Reading, names: Sequence[str], motion: Motion, numbers: Sequence[Array]
     ) -> set[tuple[str, str]]:
         """Return the counts of joints with a value that may not be commanded, or reject them."""
-        found = [each for each in reading.barred if not np.isnan(numbers[each[0]][each[1]])]
+        values = [value for value in reading.barred if not np.isnan(numbers[value[0]][value[1]])]
         barred = self.names.barred
-        if found and not (self._facts.divides and motion.pattern.named.any()):
+        if values and not (self._facts.divides and motion.pattern.named.any()):
             check_names(names, self.names)
-            first = found[0][0]
-            sentences = [f'{name} ({barred[name]})' for row, _, name in found if row == first]
+            first = values[0][0]
+            sentences = [f'{name} ({barred[name]})' for row, _, name in values if row == first]
             what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'
             raise MessageError('not_commandable', what)
         keys = (
             f'{name} (not_commandable)' if name in barred else f'{shown(name)} (unknown_joint)'
-            for _, _, name in found
+            for _, _, name in values
         )
         return {('rejected', key) for key in keys}
 

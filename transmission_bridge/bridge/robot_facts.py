@@ -146,7 +146,7 @@ def group_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]
         joints = np.array(binding.joints, dtype=np.intp)
         constants = jacobian[np.ix_(joints, binding.actuators)], offset[joints]
         is_constant = binding.transmission.is_constant
-        is_constant &= all(np.isfinite(each).all() for each in constants)
+        is_constant &= all(np.isfinite(numbers).all() for numbers in constants)
         names = tuple(member.name for member in binding.spec.joints)
         can_hold = len(binding.actuators) >= len(joints)
         if len(joints) > 1:

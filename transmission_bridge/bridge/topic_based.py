@@ -85,17 +85,17 @@ def warn_of_other_topics(
     :param resolve: Returns the full name of a topic of the bridge after remapping.
     """
     for block in robot.blocks:
-        for each in block.parameters if block.takes_joint_states else ():
-            if each.name not in ('joint_states_topic', 'joint_commands_topic'):
+        for parameter in block.parameters if block.takes_joint_states else ():
+            if parameter.name not in ('joint_states_topic', 'joint_commands_topic'):
                 continue
-            topic = each.name.removesuffix('_topic')
+            topic = parameter.name.removesuffix('_topic')
             # JointCommandTopicSystem appends each interface.
             is_split = block.publishes_joint_commands and topic == 'joint_commands'
             end = f'/{FIELDS[0]}' if is_split else ''
-            own, name = resolve(topic + end), each.value + end
-            if not (own == name if name.startswith('/') else own.endswith(f'/{name}')):
+            ours, name = resolve(topic + end), parameter.value + end
+            if not (ours == name if name.startswith('/') else ours.endswith(f'/{name}')):
                 message = f"hardware component '{block.name}' uses another topic than the bridge"
-                expected = f'{each.name} {own}, or remapping {topic + end}:={name}'
+                expected = f'{parameter.name} {ours}, or remapping {topic + end}:={name}'
                 yield Finding.about(block, 'warning', message, expected, name)
 
 
@@ -106,8 +106,8 @@ def _list_commands(
     for block in robot.blocks:
         if block.takes_joint_states:
             joints = {}
-            for each in block.components:
-                if each.kind == 'joint':
-                    names = [command.name for command in each.command_interfaces]
-                    joints[each.name] = [name for name in FIELDS if name in names]
+            for component in block.components:
+                if component.kind == 'joint':
+                    names = [command.name for command in component.command_interfaces]
+                    joints[component.name] = [name for name in FIELDS if name in names]
             yield block, joints

@@ -140,8 +140,8 @@ def _find_driver_trouble(
 ) -> Fact:
     """Return the trouble of a driver without usable messages."""
     names = f' ({_join(peers.names)})' * bool(peers.names)
-    place = f'{peers.place} has {counted(len(peers.names), "publisher")}{names}'
-    has_left = events.confirm(('left', peers.place), place * (not peers.names))
+    publishers = f'{peers.place} has {counted(len(peers.names), "publisher")}{names}'
+    has_left = events.confirm(('left', peers.place), publishers * (not peers.names))
     is_new = statistics.used == -math.inf
     age = (moment.open_for or 0.0) if is_new else moment.now - statistics.used
     # The age is negative after time went backwards.
@@ -153,9 +153,9 @@ def _find_driver_trouble(
         words = f'every message for {age:.0f} s: {statistics.refusal}'
         return Fact('refused', words * (is_new or is_late), level, not is_new)
     if is_new:
-        return Fact('silent', f'no message yet, {place}', level)
+        return Fact('silent', f'no message yet, {publishers}', level)
     is_silent = is_late or (bool(has_left) and age > GRACE)
-    return Fact('silent', f'no message for {max(age, 0.0):.0f} s, {place}' * is_silent, level)
+    return Fact('silent', f'no message for {max(age, 0.0):.0f} s, {publishers}' * is_silent, level)
 
 
 def inspect_output(topic: str, peers: Peers, events: EventHistory) -> Status:
@@ -259,18 +259,18 @@ class BridgeWatch:
         states, names = self._bridge.states, self._bridge.plan.robot.actuator_names
         ages, stale = states.compute_ages(now), states.mask_stale_actuators(now)
         turns = {name: turn.reason for turn in self._list_open_turns() for name in turn.actuators}
-        found = {}
-        for place in np.flatnonzero(~np.isfinite(states.read_values(now)[0]) | stale).tolist():
-            name = names[place]
-            if np.isinf(ages[:, place]).all():
-                found[name] = _NEVER
-            elif stale[place]:
-                found[name] = _STALE
+        reasons = {}
+        for actuator in np.flatnonzero(~np.isfinite(states.read_values(now)[0]) | stale).tolist():
+            name = names[actuator]
+            if np.isinf(ages[:, actuator]).all():
+                reasons[name] = _NEVER
+            elif stale[actuator]:
+                reasons[name] = _STALE
             elif name in turns:
-                found[name] = f'turn: {turns[name]}'
+                reasons[name] = f'turn: {turns[name]}'
             else:
-                found[name] = _UNSENT if np.isinf(ages[0, place]) else _NAN
-        return found
+                reasons[name] = _UNSENT if np.isinf(ages[0, actuator]) else _NAN
+        return reasons
 
     def _inspect_actuators(
         self, moment: Moment, reasons: Mapping[str, str], is_told: bool
@@ -288,9 +288,9 @@ class BridgeWatch:
         for name, units in plan.robot.units.items():
             text = ', '.join(unit.text or 'SI' for unit in units.all_units)
             facts.append(Fact(UNITS_OF + aliases.get(name, name), text))
-        for row, place in np.argwhere(states.not_finite).tolist():
-            count = int(states.not_finite[row, place])
-            facts.append(Fact(f'not finite {names[place]} {FIELDS[row]}', count))
+        for row, actuator in np.argwhere(states.not_finite).tolist():
+            count = int(states.not_finite[row, actuator])
+            facts.append(Fact(f'not finite {names[actuator]} {FIELDS[row]}', count))
         unknown = states.unknown_names
         facts += [Fact(f'unknown name {name}', unknown[name]) for name in sorted(unknown)]
         if moment.open_for is not None:
@@ -337,7 +337,7 @@ class BridgeWatch:
         positions = self._bridge.states.compute_joint_motion(plan, moment.now)[0]
         facts = [Fact('known', int(np.isfinite(positions).sum()))]
         for binding in robot.bindings:
-            motors = [robot.actuator_names[place] for place in binding.actuators]
+            motors = [robot.actuator_names[actuator] for actuator in binding.actuators]
             causes = [f'{name} {reasons[name]}' for name in motors if name in reasons]
             causes = causes or list(unmapped[binding.spec.name]) or ['no solution']
             for joint in binding.joints:
@@ -370,12 +370,12 @@ class BridgeWatch:
             facts = [Fact('loaded', True), Fact('type', binding.spec.type)]
             facts += [*_list_counts('not mapped', counts), Fact('not mapped now', lately, WARN)]
             yield make_status(f'transmission {name}', facts)
-        known = robot.description
-        kinds = {each.name: each.type for each in known.transmissions}
-        kinds |= {each.name: each.type for each in known.rejected}
+        description = robot.description
+        kinds = {each.name: each.type for each in description.transmissions}
+        kinds |= {each.name: each.type for each in description.rejected}
         for name in [each for each in kinds if each not in robot.transmissions]:
-            found = (each for each in robot.findings if each.severity == 'error')
-            words = '; '.join(str(each) for each in found if each.subject == name)
+            errors = (each for each in robot.findings if each.severity == 'error')
+            words = '; '.join(str(each) for each in errors if each.subject == name)
             facts = [Fact('loaded', False), Fact('type', kinds[name])]
             # Logged at configure.
             facts.append(Fact('rejected', words or 'failed to load', ERROR, False))
@@ -387,15 +387,15 @@ class BridgeWatch:
         """Return topics of commands and of trajectories without subscribers, each as one text."""
         arrays = [f'actuator_{each}_commands' for each in FIELDS]
         kinds = ['actuator_commands', *arrays], ['actuator_trajectory']
-        found = []
+        lists = []
         for reached, names in zip(self._bridge.gate.reached, kinds, strict=True):
             unheard = []
             for namespace in sorted(reached):
                 topics = [outputs[each] for name in names if (each := namespace + name) in outputs]
-                place, is_heard = topics[0].place, any(peers.names for peers in topics)
-                unheard.append(self._events.confirm(place, '' if is_heard else place))
-            found.append(', '.join(filter(None, unheard)))
-        return found
+                topic, is_heard = topics[0].place, any(peers.names for peers in topics)
+                unheard.append(self._events.confirm(topic, '' if is_heard else topic))
+            lists.append(', '.join(filter(None, unheard)))
+        return lists
 
     def _inspect_active_commands(self) -> Status:
         """Return the status of kept efforts, endless joints and arrays that were not sent."""

@@ -81,20 +81,20 @@ def make_status(name: str, facts: Iterable[Fact], fine: str = 'OK', *, state: st
     :param fine: The message without troubles.
     :param state: The first words of every message.
     """
-    return _make_status(name, tuple(each for each in facts if each.value != ''), fine, state)
+    return _make_status(name, tuple(fact for fact in facts if fact.value != ''), fine, state)
 
 
 @lru_cache(256)  # most parts are as they were a second ago
 def _make_status(name: str, facts: tuple[Fact, ...], fine: str, state: str) -> Status:
-    found = sorted((each for each in facts if each.level), key=lambda each: -each.level)
-    words = [state, *(f'{each.key}: {each.value}' for each in found)]
+    troubles = sorted((fact for fact in facts if fact.level), key=lambda fact: -fact.level)
+    words = [state, *(f'{fact.key}: {fact.value}' for fact in troubles)]
     return Status(
         clipped(name, _NAME_LENGTH),
-        found[0].level if found else OK,
+        troubles[0].level if troubles else OK,
         clipped('; '.join(filter(None, words)) or fine),
         tuple(
-            each._replace(key=clipped(each.key, _NAME_LENGTH), value=clipped(str(each.value)))
-            for each in facts
+            fact._replace(key=clipped(fact.key, _NAME_LENGTH), value=clipped(str(fact.value)))
+            for fact in facts
         ),
     )
 

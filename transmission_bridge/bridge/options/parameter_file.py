@@ -46,7 +46,7 @@ def read_parameters(data: bytes) -> dict[str, list[tuple[str, Any]]]:
         raise ValueError('it is not YAML: nested too deep') from None
     except Exception as error:  # PyYAML also raises ValueError and others
         raise ValueError(f'it is not YAML: {" ".join(str(error).split())[:_LONGEST]}') from None
-    found: dict[str, list[tuple[str, Any]]] = {}
+    by_node: dict[str, list[tuple[str, Any]]] = {}
     visited = set()
     stack: list[tuple[Any, str, str | None]] = [(root, '', None)]
     while stack:
@@ -54,7 +54,7 @@ def read_parameters(data: bytes) -> dict[str, list[tuple[str, Any]]]:
         if id(node) in visited:  # an alias is the node of its anchor
             raise ValueError(f'it has an alias of line {node.start_mark.line + 1}')
         visited.add(id(node))
-        parameters = found.setdefault(owner, []) if path is not None else []
+        parameters = by_node.setdefault(owner, []) if path is not None else []
         if getattr(node, 'id', '') == 'mapping':
             for key, value in reversed(node.value):
                 if key.id != 'scalar':
@@ -68,7 +68,7 @@ def read_parameters(data: bytes) -> dict[str, list[tuple[str, Any]]]:
                     stack.append((value, f'{owner}/{name.strip("/")}', None))
         elif path:
             parameters.append((path, node))
-    return found
+    return by_node
 
 
 def read_number(leaf: Any) -> float:

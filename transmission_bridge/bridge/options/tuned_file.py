@@ -82,7 +82,7 @@ class TunedFile:
                 text = f'tuned_file: the numbers of {shown(name)} are rejected: {reason}'
                 findings.append(Finding('error', text, subject=name))
             else:
-                values |= {each: number for each, (number, _) in entry.numbers.items()}
+                values |= {key: number for key, (number, _) in entry.numbers.items()}
         return values, tuple(findings)
 
     @contextmanager
@@ -183,7 +183,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _list_tunables(robot: RobotTransmissions, name: str) -> dict[str, Tunable]:
     """Return the numbers of a transmission by parameter."""
     tunables = list_parameter_names(robot).tunables.items()
-    return {key: each for key, each in tunables if each.transmission == name}
+    return {key: tunable for key, tunable in tunables if tunable.transmission == name}
 
 
 def _make_entry(
@@ -191,7 +191,7 @@ def _make_entry(
 ) -> _Entry:
     """Return the numbers of a transmission to keep, with those that were kept before."""
     tunables = _list_tunables(robot, name)
-    numbers = {key: each.value for key, each in tunables.items() if each.shapes_map}
+    numbers = {key: tunable.value for key, tunable in tunables.items() if tunable.shapes_map}
     numbers |= {key: changes[key] for key in tunables if key in changes}
     entry = _Entry(
         robot.description.transmission(name).type,

@@ -41,16 +41,16 @@ class TurnRule(Rule):
         self._robot, names = facts.robot, facts.robot.actuator_names
         self._wraps: Mask = np.isin(names, list(wrapped))
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject positions."""
-        is_open = self._wraps & np.isnan(known.spells[POSITION])
+        is_open = self._wraps & np.isnan(state.spells[POSITION])
         if 1 not in is_open.tobytes():
             return None
         positions = motion.sent[POSITION].reshape(-1, len(is_open))
         places = np.flatnonzero(np.isfinite(positions).any(axis=0) & is_open)
         if not len(places):
             return None
-        names = [self._robot.actuator_names[place] for place in places]
+        names = [self._robot.actuator_names[actuator] for actuator in places]
         return Verdict(
             'unknown_turn',
             f'the turn of {shortened(names)} is unknown, or its driver has sent no position; '
@@ -80,7 +80,7 @@ class ActuatorLimits(Rule):
         self._may_reject = not pattern.is_end
         self._rejects = facts.options.limits == 'reject'
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Clamp, scale or reject."""
         sent, robot = motion.sent, self._facts.robot
         outside = (sent < self._lower) | (sent > self._upper)
@@ -89,10 +89,10 @@ class ActuatorLimits(Rule):
         changes: list[tuple[str, tuple[str, ...]]] = []
         shares: dict[str, float] = {}
         for binding in robot.bindings:
-            own = list_owned_actuators(binding)
+            motors = list_owned_actuators(binding)
             joints = tuple(robot.joint_names[joint] for joint in binding.joints)
             for row in (POSITION, VELOCITY, EFFORT):
-                numbers, (lower, upper) = sent[row][..., own], self._bounds[:, row, own]
+                numbers, (lower, upper) = sent[row][..., motors], self._bounds[:, row, motors]
                 outside = (numbers < lower) | (numbers > upper)
                 if not outside.any():
                     continue
@@ -104,7 +104,7 @@ class ActuatorLimits(Rule):
                 else:
                     refused = outside & (lower > upper)
                 if refused.any():
-                    return self._reject(binding.spec.name, row, own, numbers, refused)
+                    return self._reject(binding.spec.name, row, motors, numbers, refused)
                 changed = joints if beyond.any() else ()
                 changes.append(('scaled' if row else 'clamped', changed))
                 if row != POSITION:
@@ -115,20 +115,21 @@ class ActuatorLimits(Rule):
                     if row == EFFORT:
                         shares |= dict.fromkeys(changed, float(share.min()))
                 # Rounding must not exceed the limit.
-                sent[row][..., own] = np.clip(numbers, lower, upper)
+                sent[row][..., motors] = np.clip(numbers, lower, upper)
         return Verdict(changes=changes, shares=shares)
 
     def _reject(
-        self, transmission: str, row: int, own: list[int], numbers: Array, refused: Mask
+        self, transmission: str, row: int, motors: list[int], numbers: Array, refused: Mask
     ) -> Verdict:
         """Return a rejection with numbers in the units of the driver."""
         names, units = self._facts.robot.actuator_names, self._facts.units
         numbers, lower, upper = (
-            units.of_drivers(each, row, own) for each in (numbers, *self._bounds[:, row, own])
+            units.of_drivers(each, row, motors)
+            for each in (numbers, *self._bounds[:, row, motors])
         )
-        texts = [units.find_text(names[place], row) for place in own]
+        texts = [units.find_text(names[motor], row) for motor in motors]
         found = describe_outside(
-            [names[place] for place in own], numbers, refused, lower, upper, texts
+            [names[motor] for motor in motors], numbers, refused, lower, upper, texts
         )
         sentence = f'outside the {FIELDS[row]} limits of actuators of {transmission}: {found}'
         return Verdict('actuator_limit', sentence)
@@ -152,7 +153,7 @@ class Speed(Rule):
         self._robot = facts.robot
         self._limits = facts.joint_speeds, facts.motor_bounds[1, VELOCITY]
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject a trajectory that is faster; it is never changed."""
         robot, joints, actuators = self._robot, motion.values[POSITION], motion.sent[POSITION]
         assert motion.trajectory is not None
@@ -163,7 +164,7 @@ class Speed(Rule):
         joints, actuators = joints[rows], actuators[rows]
         # Subtract integers, because floats of seconds would lose nanoseconds.
         instants = [s * 10**9 + ns for s, ns in (point.time for point in record.points)]
-        times = 1e-9 * np.array([each - instants[0] for each in instants])[rows]
+        times = 1e-9 * np.array([instant - instants[0] for instant in instants])[rows]
         verdict = _judge_fast('limit', times, joints, self._limits[0], robot.joint_names)
         if verdict is not None:
             return verdict
@@ -184,11 +185,11 @@ def _judge_fast(
     fast = np.argwhere(speeds > limits * (1.0 + ROUNDING))
     if not len(fast):
         return None
-    number, place = fast[0]
+    number, member = fast[0]
     return Verdict(
         reason,
-        f'{names[place]} would move at {speeds[number, place]:g} between {times[number]:g} s '
-        f'and {times[number + 1]:g} s, expected at most {limits[place]:g}',
+        f'{names[member]} would move at {speeds[number, member]:g} between {times[number]:g} s '
+        f'and {times[number + 1]:g} s, expected at most {limits[member]:g}',
     )
 
 

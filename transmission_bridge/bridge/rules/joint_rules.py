@@ -50,7 +50,7 @@ class Rejected(Rule):
     def __init__(self, reason: str, sentence: str, joints: Mask | None = None) -> None:
         self._verdict = Verdict(reason, sentence, joints)
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict:
         """Reject every motion."""
         return self._verdict
 
@@ -69,7 +69,7 @@ class JointLimitRule(Rule):
         self._lower, self._upper = pattern.cut_rows(facts.joint_bounds)
         self._rejects = facts.options.limits == 'reject'
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Clamp, or reject; a lower limit above the upper one always rejects."""
         values = motion.values
         limited = np.minimum(np.maximum(values, self._lower), self._upper)
@@ -78,9 +78,9 @@ class JointLimitRule(Rule):
         outside = (values < self._lower) | (values > self._upper)
         refused = outside if self._rejects else outside & (self._lower > self._upper)
         if refused.any():
-            found = describe_outside(self._names, values, refused, self._lower, self._upper)
+            numbers = describe_outside(self._names, values, refused, self._lower, self._upper)
             changes = [('limited', list_names(self._names, refused))]
-            return Verdict('limit', f'outside the limits: {found}', changes=changes)
+            return Verdict('limit', f'outside the limits: {numbers}', changes=changes)
         values[...] = limited
         return Verdict(changes=[('clamped', list_names(self._names, outside))])
 
@@ -127,19 +127,19 @@ class Partners(Rule):
         self._lead, self._missing = group.joints[commanded][0], group.joints[~commanded]
         self._everyone, self._about = facts.make_mask(group.joints), about
         self._rows = np.flatnonzero(mask.any(axis=1)).tolist()
-        self._names: Sequence[str] = [f'{each} command' for each in FIELDS]
+        self._names: Sequence[str] = [f'{field} command' for field in FIELDS]
         self._still: tuple[int, ...] = ()
         if not pattern.is_command:
             self._names, self._still = ARRAYS, (VELOCITY, ACCELERATION)
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Fill in the missing joints."""
         held = ledger.joints[:, self._missing]
         for row in self._rows:
             values = motion.values[row]
             filler = np.zeros(len(self._missing)) if row in self._still else held[row]
             if row == POSITION:
-                filler = np.where(np.isnan(filler), known.position[self._missing], filler)
+                filler = np.where(np.isnan(filler), state.position[self._missing], filler)
             if np.isnan(filler).any():
                 sentence = f'no {self._names[row]} {self._about}, and nothing to hold'
                 return Verdict('partial', sentence, self._everyone)
@@ -155,12 +155,12 @@ class _KeptPartners(Rule):
         self._joints, self._can_hold = group.joints, group.can_hold
         self._rows = np.flatnonzero(pattern.mask[:, group.joints].any(axis=1)).tolist()
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> None:
         """Fill in the active commands of the missing joints, zero without one."""
         for row in self._rows:
-            own = motion.values[row, self._joints]
+            values = motion.values[row, self._joints]
             kept = np.nan_to_num(ledger.joints[row, self._joints]) * self._can_hold
-            motion.values[row, self._joints] = np.where(np.isnan(own), kept, own)
+            motion.values[row, self._joints] = np.where(np.isnan(values), kept, values)
 
 
 class NeededArrays(Rule):
@@ -176,7 +176,7 @@ class NeededArrays(Rule):
     def __init__(self, binding: Binding) -> None:
         self._name = binding.spec.name
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject a waypoint without positions, or with accelerations without velocities."""
         assert motion.trajectory is not None
         filled = motion.trajectory.filled
@@ -233,15 +233,15 @@ class Followers(Rule):
         whole = group.binding.transmission
         self._leaders = whole.select_joints(self._commanded.tolist()) or whole
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Replace positions and velocities by those of the actuators, within limits."""
         names, changes = self._group.names, []
-        place, motors = known.position[self._joints], None
+        at, motors = state.position[self._joints], None
         for row, (lower, upper) in enumerate(self._bounds):
-            own = motion.values[row][..., self._joints]
-            is_given = ~np.isnan(own[..., self._commanded[:1]])
+            values = motion.values[row][..., self._joints]
+            is_given = ~np.isnan(values[..., self._commanded[:1]])
             # The ratio depends on the commanded position, else on the measured one.
-            sent = self._to_actuators(row, own if row else np.where(is_given, own, place), place)
+            sent = self._to_actuators(row, values if row else np.where(is_given, values, at), at)
             moved = self._to_joints(row, sent, motors)
             beyond = mask_beyond(moved, lower, upper) & is_given
             if beyond.any() and self._clamps:
@@ -255,21 +255,21 @@ class Followers(Rule):
                 moved = self._to_joints(row, sent, motors)
                 beyond = mask_beyond(moved, lower, upper) & is_given
             if beyond.any() and self._may_reject:
-                found = describe_outside(names, moved, beyond, lower, upper)
-                sentence = f'outside the {FIELDS[row]} limits of joints that follow: {found}'
+                numbers = describe_outside(names, moved, beyond, lower, upper)
+                sentence = f'outside the {FIELDS[row]} limits of joints that follow: {numbers}'
                 return Verdict('limit', sentence, changes=[('limited', list_names(names, beyond))])
             # What cannot be mapped becomes NaN, also if the stream could map it from its last
             # solution, except velocity zero.
-            is_still = (own == 0.0) & (row == VELOCITY)
+            is_still = (values == 0.0) & (row == VELOCITY)
             done = np.where(np.isfinite(moved), moved, np.where(is_still, 0.0, np.nan))
             motion.values[row][..., self._joints] = np.where(is_given, done, np.nan)
             if not self._has_rates:
                 break
-            place, motors = moved, sent
+            at, motors = moved, sent
         if self._has_efforts:
-            own = motion.values[EFFORT][..., self._joints]
-            is_left_out = np.isnan(own) & ~np.isnan(own[..., self._commanded[:1]])
-            motion.values[EFFORT][..., self._joints] = np.where(is_left_out, 0.0, own)
+            values = motion.values[EFFORT][..., self._joints]
+            is_left_out = np.isnan(values) & ~np.isnan(values[..., self._commanded[:1]])
+            motion.values[EFFORT][..., self._joints] = np.where(is_left_out, 0.0, values)
         return Verdict(changes=changes) if changes else None
 
     def _to_actuators(self, row: int, values: Array, at: Array) -> Array:
@@ -281,8 +281,8 @@ class Followers(Rule):
 
     def _to_joints(self, row: int, values: Array, at: Array | None) -> Array:
         if self._group.constants is None:
-            found = self._group.binding.map(ACTUATOR_TO_JOINT, FIELDS[row], values, at=at)
-            return found[..., : len(self._joints)]  # without passive joints
+            joints = self._group.binding.map(ACTUATOR_TO_JOINT, FIELDS[row], values, at=at)
+            return joints[..., : len(self._joints)]  # without passive joints
         jacobian, offset = self._group.constants
         return values @ jacobian.T + offset * (row == POSITION)
 
@@ -310,20 +310,20 @@ class StepRule(Rule):
         self._positions = pattern.complete[POSITION].tobytes()
         self._warns = facts.options.max_step == 'warn'
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Compare the distance to positions with velocity limits."""
         targets = motion.values[POSITION]
         if motion.trajectory is None and not ledger.has_rejected:
             step = np.abs(targets - ledger.joints[POSITION])
             if (step <= self._least).tobytes() == self._positions:
                 return None  # near enough for any time
-        origin = ledger.compute_step_origins(known)
-        time: Array | float = np.minimum(ledger.compute_command_ages(known.now), _LONGEST_STEP)
+        origin = ledger.compute_step_origins(state)
+        time: Array | float = np.minimum(ledger.compute_command_ages(state.now), _LONGEST_STEP)
         if motion.trajectory is not None:
             record, filled, start = motion.trajectory
             first = int(np.argmax(filled[POSITION]))
             seconds, nanoseconds = record.points[first].time
-            time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
+            time = max(start - state.now + seconds + 1e-9 * nanoseconds, 0.0)
             targets = targets[first]
         most = self._speeds * (time + _STEP_TIME) * (1.0 + ROUNDING)
         far = ~(np.abs(targets - origin) <= most)  # NaN is not within
@@ -335,13 +335,13 @@ class StepRule(Rule):
         if self._warns:
             return Verdict(changes=[('jumped', list_names(self._names, far & ~np.isnan(origin)))])
         sentences = [
-            f'{self._names[place]} from {origin[place]:g} to {targets[place]:g}'
-            if origin[place] == origin[place]
-            else f'{self._names[place]} from an unknown position'
-            for place in np.flatnonzero(far)
+            f'{self._names[joint]} from {origin[joint]:g} to {targets[joint]:g}'
+            if origin[joint] == origin[joint]
+            else f'{self._names[joint]} from an unknown position'
+            for joint in np.flatnonzero(far)
         ]
-        found = f'{shortened(sentences, show=str)} (max_step is reject)'
-        return Verdict('jumped', f'too far for the velocity limit: {found}', far)
+        steps = f'{shortened(sentences, show=str)} (max_step is reject)'
+        return Verdict('jumped', f'too far for the velocity limit: {steps}', far)
 
 
 class Outward(Rule):
@@ -366,13 +366,13 @@ class Outward(Rule):
         self._rejects = facts.options.limits == 'reject' and may_reject
         self._moving, self._together = facts.options.zero_max_velocity, facts.together
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Set outward rates to zero, or reject."""
-        outside = (known.position > self._upper) | (known.position < self._lower)
+        outside = (state.position > self._upper) | (state.position < self._lower)
         if 1 not in outside.tobytes():  # NaN is not outside
             return None
         rates = motion.values[VELOCITY : EFFORT + 1]
-        outward, passes = self.mask_outward(rates, known)
+        outward, passes = self.mask_outward(rates, state)
         stopped = list_names(self._names, outward)
         if stopped and self._rejects:
             sentence = 'measured beyond a position limit and commanded further out: '
@@ -381,16 +381,16 @@ class Outward(Rule):
         changes = [('stopped', stopped), ('outward', list_names(self._names, passes))]
         return Verdict(changes=changes)
 
-    def mask_outward(self, rates: Array, known: KnownState) -> tuple[Mask, Mask]:
+    def mask_outward(self, rates: Array, state: KnownState) -> tuple[Mask, Mask]:
         """
         Return the masks of the rates to stop, and of outward efforts that pass.
 
         :param rates: Rows velocity and effort, shape ``(2, ..., n_joints)``.
         """
-        sense = (known.position > self._upper).astype(float) - (known.position < self._lower)
+        sense = (state.position > self._upper).astype(float) - (state.position < self._lower)
         outward: Mask = rates * sense > 0.0
         # An unknown velocity may be an outward one.
-        passes = outward[1] & (known.velocity * sense <= self._moving)
+        passes = outward[1] & (state.velocity * sense <= self._moving)
         outward[1] &= ~passes
         for joints in self._together:
             some = outward[0][..., joints].any(axis=-1, keepdims=True)
@@ -418,28 +418,28 @@ class Map(Rule):
         self._robot, self._map = facts.robot, facts.stream.map_command
         self._scales = facts.units.scales
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; if it is rejected, the rates that it should replace end."""
-        sent = motion.sent = self._map(motion.values, known.position, ledger.report)
+        sent = motion.sent = self._map(motion.values, state.position, ledger.report)
         is_finite = np.isfinite(sent if self._scales is None else sent / self._scales)
         if is_finite.tobytes() == motion.pattern.result:
             return None
         expected = np.frombuffer(motion.pattern.result, dtype=bool).reshape(sent.shape)
         lost, expiring = [], np.zeros(motion.values.shape[1], dtype=bool)
         for binding in self._robot.bindings:
-            joints, own = list(binding.joints), list_owned_actuators(binding)
+            joints, motors = list(binding.joints), list_owned_actuators(binding)
             still = (motion.values[:, joints] == 0.0).all(axis=1)
             still[POSITION] = False
-            sent[np.ix_(still, own)] = 0.0
-            is_finite[np.ix_(still, own)] = True
-            if is_finite[:, own][expected[:, own]].all():
+            sent[np.ix_(still, motors)] = 0.0
+            is_finite[np.ix_(still, motors)] = True
+            if is_finite[:, motors][expected[:, motors]].all():
                 continue
             lost.append(binding.spec.name)
-            expiring[joints] = expected[VELOCITY:, own].any()
+            expiring[joints] = expected[VELOCITY:, motors].any()
             if motion.due is not None:
                 rows = np.flatnonzero(~np.isnan(motion.values[:, joints]).all(axis=1))
-                active = ledger.mask_active_actuators()[np.ix_(rows, own)]
-                sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
+                active = ledger.mask_active_actuators()[np.ix_(rows, motors)]
+                sent[np.ix_(rows, motors)] = np.where(active, 0.0, np.nan)
                 motion.values[np.ix_(rows, joints)] = 0.0
                 motion.due[joints] = True
         if not lost or motion.due is not None:
@@ -452,7 +452,7 @@ class Map(Rule):
 class _WaypointMap(Map):
     """The map of each waypoint of a trajectory."""
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; reject a waypoint that cannot be mapped."""
         assert motion.trajectory is not None
         robot, values, filled = self._robot, motion.values, motion.trajectory.filled

@@ -49,7 +49,7 @@ class Rule:
         """Yield the rules that a pattern needs."""
         raise NotImplementedError
 
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Change a motion in place; return what was done, ``None``: nothing."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class Rule:
 def list_names(names: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
     """Return the names in a mask, shape ``(..., n)``."""
     some = mask.any(axis=tuple(range(mask.ndim - 1)))
-    return tuple(names[place] for place in np.flatnonzero(some))
+    return tuple(names[member] for member in np.flatnonzero(some))
 
 
 def mask_beyond(values: Array, lower: Array, upper: Array) -> Mask:

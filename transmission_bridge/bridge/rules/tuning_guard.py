@@ -93,14 +93,14 @@ def _map_commands(
     """Return commands of joints mapped to the actuators, within the limits of another robot."""
     (joints, actuators), measured = commands, facts.robot.actuator_to_joint('position', position)
     unknown = np.full_like(measured, np.nan), np.full_like(actuators, np.nan)
-    known = KnownState(0.0, measured, *unknown)
+    state = KnownState(0.0, measured, *unknown)
     pattern = Pattern(limited, END, np.isfinite(joints).tobytes())
     motion = Motion('', pattern, joints.copy(), actuators)
     for rule in Followers.make(limited, motion.pattern):
-        rule.apply(motion, known, ledger)
+        rule.apply(motion, state, ledger)
     motion.sent = facts.stream.map_command(motion.values, measured, MapReport()).copy()
     for rule in ActuatorLimits.make(limited, motion.pattern):
-        rule.apply(motion, known, ledger)
+        rule.apply(motion, state, ledger)
     return motion.sent
 
 
@@ -115,9 +115,9 @@ def _check_rates(binding: Binding, old: Array, new: Array) -> None:
     :param old: Numbers for the driver before, rows position, velocity, effort.
     :param new: Numbers for the driver after, same rows.
     """
-    for member, place in zip(binding.spec.actuators, binding.actuators, strict=True):
+    for member, actuator in zip(binding.spec.actuators, binding.actuators, strict=True):
         for row in (VELOCITY, EFFORT):
-            former, number = old[row, place], new[row, place]
+            former, number = old[row, actuator], new[row, actuator]
             if _is_jump(former, number) or (row == EFFORT and _is_jump(number, former)):
                 what = f'would be sent {FIELDS[row]} {number:.3g} instead of {former:.3g}'
                 raise _new_error(binding, f'{member.name} {what}')
@@ -127,7 +127,7 @@ def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTrans
     """Reject a torque constant by which an effort would jump."""
     for member in binding.spec.actuators:
         if member.name in after.units:
-            old, new = (each.units[member.name].effort.scale for each in (before, after))
+            old, new = (robot.units[member.name].effort.scale for robot in (before, after))
             if _is_jump(old, new) or _is_jump(new, old):
                 what = f'have an effort of {new:.3g} for each unit of its driver instead of'
                 raise _new_error(binding, f'{member.name} would {what} {old:.3g}')

@@ -57,10 +57,10 @@ def list_wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict
     :raises ParameterError: If a period is not a number in its range.
     """
     periods = {}
-    known, lost = robot.actuator_names, robot.lost_actuators
+    names, lost = robot.actuator_names, robot.lost_actuators
     for name, text in split_pairs('wrap_period', options.wrap_period).items():
-        if name not in known and name not in lost:
-            raise UnknownNameError('actuator', name, (*known, *lost), parameter='wrap_period')
+        if name not in names and name not in lost:
+            raise UnknownNameError('actuator', name, (*names, *lost), parameter='wrap_period')
         try:
             period = float(text)
         except ValueError:
@@ -68,7 +68,7 @@ def list_wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict
         if period not in WRAP_PERIOD:
             expected = f"a positive number, {WRAP_PERIOD}, in the driver's unit of position"
             raise make_option_error('wrap_period', expected, text, f"period of '{name}'")
-        if name in known:
+        if name in names:
             periods[name] = period
     return periods
 
@@ -135,18 +135,18 @@ class Encoders:
     def _make_groups(self) -> Iterator[TurnGroup]:
         labels = np.arange(len(self.names))
         for binding in self.robot.bindings:
-            own = labels[list(binding.actuators)]
-            labels[np.isin(labels, own)] = own[0]
+            members = labels[list(binding.actuators)]
+            labels[np.isin(labels, members)] = members[0]
         for label in np.unique(labels[self.wraps]):
             yield self._make_group(np.flatnonzero(labels == label))
 
-    def _make_group(self, own: Index) -> TurnGroup:
+    def _make_group(self, motors: Index) -> TurnGroup:
         """Return the transmissions of these actuators, and note their speeds and travels."""
-        bindings = [each for each in self.robot.bindings if each.actuators[0] in own]
+        bindings = [each for each in self.robot.bindings if each.actuators[0] in motors]
         joints = np.unique([joint for each in bindings for joint in each.joints])
         is_constant = all(each.transmission.is_constant for each in bindings)
-        rates = self._sample_rates(own, joints, is_constant)
-        periods = np.where(self.wraps[own], self.periods[own], 1.0)
+        rates = self._sample_rates(motors, joints, is_constant)
+        periods = np.where(self.wraps[motors], self.periods[motors], 1.0)
         shares = np.abs(np.linalg.pinv(rates)) / periods[:, np.newaxis]
         shares[shares < 1e-9 * shares.max(initial=0.0)] = 0.0
         lower, upper = self.limits[:, joints]
@@ -157,15 +157,15 @@ class Encoders:
         most = parts.sum(axis=3).max(axis=1, initial=0.0)
         # An actuator that moves no joint has no limit.
         speeds, reach = np.where(most > 0.0, most, np.inf)
-        self.speeds[own] = np.minimum(self.speeds[own], speeds)
-        self.far[own] = (1.0 + AGREEMENT + reach) * self.periods[own]
-        ratios = rates * np.where(self.wraps[own], periods, 0.0)
+        self.speeds[motors] = np.minimum(self.speeds[motors], speeds)
+        self.far[motors] = (1.0 + AGREEMENT + reach) * self.periods[motors]
+        ratios = rates * np.where(self.wraps[motors], periods, 0.0)
         travels = np.abs(ratios).sum(axis=2).max(axis=0, initial=0.0)
         self.travels[joints] = np.where(travels > 0.0, travels, np.inf)
-        is_simple = is_constant and len(bindings) == 1 and len(own) <= min(2, len(joints))
-        return TurnGroup(own, joints, ratios[0] if is_simple else None)
+        is_simple = is_constant and len(bindings) == 1 and len(motors) <= min(2, len(joints))
+        return TurnGroup(motors, joints, ratios[0] if is_simple else None)
 
-    def _sample_rates(self, own: Index, joints: Index, is_constant: bool) -> Array:
+    def _sample_rates(self, motors: Index, joints: Index, is_constant: bool) -> Array:
         """Return motions of joints for motions of actuators, ``(n, n_joints, n_actuators)``."""
         robot, points = self.robot, np.zeros((1, len(self.names)))
         if not is_constant:
@@ -176,9 +176,9 @@ class Encoders:
             where = np.full((_POINTS, len(self.travels)), np.nan)
             where[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
             points = robot.joint_to_actuator('position', where)
-        rates = robot.jacobian(points)[:, joints][:, :, own]
-        found: Array = rates[np.isfinite(rates).all(axis=(1, 2))]
-        return found
+        rates = robot.jacobian(points)[:, joints][:, :, motors]
+        finite: Array = rates[np.isfinite(rates).all(axis=(1, 2))]
+        return finite
 
     def compute_candidates(self, group: TurnGroup, covered: Array, is_open: Mask) -> Array | None:
         """

@@ -34,7 +34,7 @@ class Pace:
 
     def record_positions(self, positions: Array, now: float) -> None:
         """Remember positions, shape ``(n,)``, NaN: unknown; they must not change afterwards."""
-        kept = [each for each in self._samples if 0.0 <= now - each[0] <= _KEPT]
+        kept = [sample for sample in self._samples if 0.0 <= now - sample[0] <= _KEPT]
         self._samples, self.due = [*kept, (now, positions)], now + _STEP
 
     def estimate_speeds(self, now: float) -> Array | float:
@@ -47,8 +47,8 @@ class Pace:
         old = [time for time, _ in self._samples if last - time >= _SPAN]
         if not (old and 0.0 <= now - last <= _KEPT):
             return np.nan
-        away = np.array([there - each for time, each in self._samples if time >= old[-1]])
+        away = np.array([there - at for time, at in self._samples if time >= old[-1]])
         # argmax finds NaN first.
         far = np.take_along_axis(away, np.abs(away).argmax(axis=0)[np.newaxis], axis=0)[0]
-        found: Array = far / (last - old[-1])
-        return found
+        speeds: Array = far / (last - old[-1])
+        return speeds

@@ -86,11 +86,11 @@ class SensorPath:
         """
         self._states.merge_message(self._index, source, layout, data, stamp, now)
         values = self._map_to_joints(self._states.read_values(now)[self._row], actuator_position)
-        known = np.isfinite(values)
-        if not known.any():
+        is_known = np.isfinite(values)
+        if not is_known.any():
             return None
-        names = tuple(self._robot.joint_names[place] for place in np.flatnonzero(known))
-        fields = [values[known] if row == self._row else EMPTY for row in range(len(FIELDS))]
+        names = tuple(self._robot.joint_names[joint] for joint in np.flatnonzero(is_known))
+        fields = [values[is_known] if row == self._row else EMPTY for row in range(len(FIELDS))]
         return JointStateRecord(stamp, '', names, *fields)
 
     def find_joint_values(self, actuator_position: Array, now: float, max_age: float) -> Array:

@@ -104,7 +104,7 @@ class DriverIndex:
 
         :param source: The driver; by default one without names of its own.
         """
-        return {name: self._names[place] for name, place in self._make_index(source).items()}
+        return {name: self._names[number] for name, number in self._make_index(source).items()}
 
     def _make_index(self, source: str) -> dict[str, int]:
         return self._indexes.get(source, self._indexes[''])
@@ -114,17 +114,17 @@ class DriverIndex:
         lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
         if lost:
             return f'no name is bridged: {shortened(lost, show=str)}'
-        known = self.map_driver_names(source)
+        urdf_names = self.map_driver_names(source)
         sentence = (
-            f'no name is known: expected some of {shortened(tuple(known))}, '
+            f'no name is known: expected some of {shortened(tuple(urdf_names))}, '
             f'found {shortened(names) or "none"}'
         )
         if not self.names_hint or not names:
             return sentence
-        place = f'{source}:' if source in self._indexes else ''
+        topic = f'{source}:' if source in self._indexes else ''
         # The user has to assign several names: a guess could move the wrong joint.
-        urdf_name = next(iter(known.values())) if len(known) == len(names) == 1 else '?'
-        entries = [f'{place}{name}={urdf_name}' for name in names]
+        urdf_name = next(iter(urdf_names.values())) if len(urdf_names) == len(names) == 1 else '?'
+        entries = [f'{topic}{name}={urdf_name}' for name in names]
         return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
 
 
@@ -137,25 +137,25 @@ def _make_indexes(
     A renamed actuator has only the driver's name, because its URDF name may mean another actuator
     of the driver. A source with names of its own has no other actuators; ``''``: other sources.
     """
-    index = {name: place for place, name in enumerate(names)}
+    index = {name: number for number, name in enumerate(names)}
     entries: dict[str, dict[str, str]] = {'': {}}
     for driver_name, name in driver_names.items():
         if name not in index and name not in lost:
             known = (*names, *lost)
             raise UnknownNameError('actuator', name, known, parameter='actuator_names')
-        source, own = split_topic(driver_name)
-        entries.setdefault(source, {})[own] = name
+        source, new_name = split_topic(driver_name)
+        entries.setdefault(source, {})[new_name] = name
     renamed = set(entries[''].values())
-    for own, name in entries[''].items():
-        if own in index and own not in renamed:
+    for new_name, name in entries[''].items():
+        if new_name in index and new_name not in renamed:
             why = 'two actuators would have one name'
-            expected = f"also a driver's name for {own}"
-            raise make_option_error('actuator_names', expected, f'{own}={name}', why)
+            expected = f"also a driver's name for {new_name}"
+            raise make_option_error('actuator_names', expected, f'{new_name}={name}', why)
     indexes = {
-        source: {own: index[name] for own, name in each.items() if name in index}
-        for source, each in entries.items()
+        source: {new_name: index[name] for new_name, name in renamed_here.items() if name in index}
+        for source, renamed_here in entries.items()
     }
-    kept = {name: place for name, place in index.items() if name not in renamed}
+    kept = {name: number for name, number in index.items() if name not in renamed}
     return indexes | {'': kept | indexes['']}
 
 
@@ -215,11 +215,11 @@ class StateMap(DriverIndex):
         # Writers of states with whole rows known, by their mask.
         self._writers: dict[bytes, JointStateWriter] = {}
         for rows in ([0], [0, 1], [0, 2]) if self.is_plain else ():
-            known = np.zeros_like(self.is_finite)
-            known[rows] = True
-            position, velocity, effort = (known.any(axis=1) | self._fills).tolist()
+            is_known = np.zeros_like(self.is_finite)
+            is_known[rows] = True
+            position, velocity, effort = (is_known.any(axis=1) | self._fills).tolist()
             writer = JointStateWriter(self.names, fields=(position, velocity, effort))
-            self._writers[known.tobytes()] = writer
+            self._writers[is_known.tobytes()] = writer
 
     def encode_partial_state(self, stamp: Stamp, joints: Array) -> bytes | None:
         """
@@ -242,15 +242,15 @@ class StateMap(DriverIndex):
             followers[0] += self._chains[1]
             joints = np.hstack([joints, followers])
         # An overflow is also unknown.
-        known: Mask = np.isfinite(joints)
-        shown, names = np.where(known, joints, np.nan), self.names
+        is_known: Mask = np.isfinite(joints)
+        shown, names = np.where(is_known, joints, np.nan), self.names
         if self._fills:
-            np.copyto(shown[1:], 0.0, where=~known[1:])
+            np.copyto(shown[1:], 0.0, where=~is_known[1:])
         shown[self._hidden] = np.nan
-        visible = known & ~self._hidden
-        if self._omits and not known[0].all():
-            names = tuple(compress(names, known[0]))
-            shown, visible = shown[:, known[0]], visible[:, known[0]]
+        visible = is_known & ~self._hidden
+        if self._omits and not is_known[0].all():
+            names = tuple(compress(names, is_known[0]))
+            shown, visible = shown[:, is_known[0]], visible[:, is_known[0]]
         if not visible.any():
             return None
         record = JointStateRecord(stamp, '', names, *map(empty_if_unknown, shown))
@@ -272,9 +272,9 @@ def list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, A
     :returns: Their names, the index of the joint that each follows, and rows multiplier and offset
         [rad or m] of the chain.
     """
-    index = {name: place for place, name in enumerate(robot.joint_names)}
+    index = {name: number for number, name in enumerate(robot.joint_names)}
     joints = {joint.name: joint for joint in robot.description.joints if joint.name not in index}
-    found: list[tuple[str, int, float, float]] = []
+    followers: list[tuple[str, int, float, float]] = []
     for name, joint in joints.items():
         multiplier, offset, mimic = 1.0, 0.0, joint.mimic
         for _ in joints:
@@ -283,12 +283,16 @@ def list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, A
             offset += multiplier * mimic.offset
             multiplier *= mimic.multiplier
             if mimic.joint in index:
-                found.append((name, index[mimic.joint], multiplier, offset))
+                followers.append((name, index[mimic.joint], multiplier, offset))
                 break
             mimic = joints[mimic.joint].mimic if mimic.joint in joints else None
-    found = [each for each in found if joints[each[0]].is_scalar]
-    numbers = np.array([each[2:] for each in found]).reshape(-1, 2).T
-    return tuple(each[0] for each in found), np.array([each[1] for each in found], int), numbers
+    followers = [each for each in followers if joints[each[0]].is_scalar]
+    numbers = np.array([each[2:] for each in followers]).reshape(-1, 2).T
+    return (
+        tuple(each[0] for each in followers),
+        np.array([each[1] for each in followers], int),
+        numbers,
+    )
 
 
 def _mask_hidden(robot: RobotDescription, names: tuple[str, ...]) -> Mask:

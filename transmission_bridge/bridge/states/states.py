@@ -25,7 +25,8 @@ from transmission_bridge.bridge.inputs import (
     STAMP_TOLERANCE,
 )
 from transmission_bridge.bridge.motion import POSITION, VELOCITY
-from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, RECORDED
+from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
+from transmission_bridge.bridge.states.heard_driver import HeardDriver
 from transmission_bridge.bridge.states.pace import Pace
 from transmission_bridge.bridge.states.spells import Spells
 from transmission_bridge.bridge.states.state_map import DriverIndex, StateMap
@@ -126,9 +127,6 @@ class StampFilter:
 
 _NOBODY = -1
 
-#: Automatic timeout of a driver: smallest and largest value [s], and number of periods.
-_LEAST_TIMEOUT, _MOST_TIMEOUT, _PERIODS = 1.0, 5.0, 5.0
-
 
 class KnownState(NamedTuple):
     """
@@ -147,30 +145,6 @@ class KnownState(NamedTuple):
     velocity: Array
     spells: Array
     shift: Array | None = None
-
-
-class _Driver:
-    """
-    One driver.
-
-    :ivar usual: Largest gap between messages that changes nothing [s].
-    :ivar layout: Layout of its last message, if the next one needs no look-up.
-    :ivar entries: Their indices and scales.
-    :ivar target: The numbers of its messages, if they are a block; else ``None``.
-    :ivar has_blanks: Whether a position in its last message was not a number.
-    """
-
-    def __init__(self, number: int, entries: Entries, timeout: float, usual: float) -> None:
-        self.number, self.entries, self.timeout, self.usual = number, entries, timeout, usual
-        self.period = 0.0
-        self.stamp: Stamp | None = None
-        self.heard = -math.inf
-        self.layout: Layout | None = None
-        self.target: Array | None = None
-        self.has_blanks = False
-
-
-_STRANGER = _Driver(_NOBODY, Entries(slice(0), None, 0, (), None), 0.0, 0.0)
 
 
 class States:
@@ -207,9 +181,10 @@ class States:
         self._shape, self._endless = (len(FIELDS), index.count), np.full(index.count, np.nan)
         self.turns = None if index.encoders is None else Turns(index.encoders)
         self.spells, self._pace = Spells(index.count), Pace()
-        timeout = options.state_timeout
-        self._is_auto = timeout == AUTO
-        self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
+        self._state_timeout = options.state_timeout
+        self._stranger = HeardDriver(
+            _NOBODY, Entries(slice(0), None, 0, (), None), options.state_timeout
+        )
         self._stamp_hold = stamp_hold
         self.report = MapReport()
         self.unknown_names: Counter[str] = Counter()
@@ -232,7 +207,7 @@ class States:
         # Timeout of each number, see _find_timeouts.
         self._timeouts: Array | None = None
         self._pace.forget()
-        self._drivers: dict[str, _Driver] = {}
+        self._drivers: dict[str, HeardDriver] = {}
         self._is_contested = self._is_mapped = False
         self._watch_rows()
         if self.turns is not None:
@@ -274,7 +249,7 @@ class States:
         :raises MessageError: If it is rejected, for example if it names no actuator of the robot
             (``foreign``). State is unchanged, except for :attr:`unknown_names`.
         """
-        driver = self._drivers.get(source, _STRANGER)
+        driver = self._drivers.get(source, self._stranger)
         is_usual = layout is driver.layout and self._latest <= now <= driver.heard + driver.usual
         if not is_usual:
             driver = self._look_up_driver(index, source, layout, now)
@@ -307,7 +282,7 @@ class States:
 
     def _look_up_driver(
         self, index: DriverIndex, source: str, layout: Layout, now: float
-    ) -> _Driver:
+    ) -> HeardDriver:
         """Return the driver of a message that is its first one or not like its last one."""
         # First, because it may reject the message.
         entries = index.find_entries(source, layout)
@@ -317,11 +292,14 @@ class States:
         self.record_time(now)
         driver = self._drivers.get(source)
         if driver is None:
-            usual = -1.0 if self._is_auto else self._timeout
-            driver = _Driver(len(self._drivers), entries, self._timeout, usual)
+            driver = HeardDriver(len(self._drivers), entries, self._state_timeout)
             self._drivers[source] = driver
         self._end_spells(now)  # by the last layout
-        self._record_period(driver, now)
+        gap = now - driver.heard
+        if driver.timeout < gap < math.inf:
+            self._fresh_until = -math.inf
+        if driver.measure_period(gap):
+            self._forget_timeouts()
         if layout is not driver.layout:
             self._record_giver(driver, layout, entries)
         return driver
@@ -358,26 +336,7 @@ class States:
                 self.turns.forget_turns()
         self._latest = now
 
-    def _record_period(self, driver: _Driver, now: float) -> None:
-        """Measure the period of a driver."""
-        gap = now - driver.heard
-        if driver.timeout < gap < math.inf:
-            self._fresh_until = -math.inf
-        if not self._is_auto or gap == math.inf:
-            return
-        # Silence is no period: one message after it would not become too old for a long time.
-        gap = min(gap, driver.timeout)
-        # The first gap is the period; later gaps are averaged.
-        period = gap if not driver.period else 0.9 * driver.period + 0.1 * gap
-        driver.period = max(period, _LEAST_TIMEOUT / _PERIODS)
-        timeout = min(max(_LEAST_TIMEOUT, _PERIODS * driver.period), _MOST_TIMEOUT)
-        # Shorter gaps do not change the least timeout.
-        driver.usual = driver.period if timeout == _LEAST_TIMEOUT else -1.0
-        if timeout != driver.timeout:
-            driver.timeout = timeout
-            self._forget_timeouts()
-
-    def _record_giver(self, driver: _Driver, layout: Layout, entries: Entries) -> None:
+    def _record_giver(self, driver: HeardDriver, layout: Layout, entries: Entries) -> None:
         """
         Record the numbers that a driver publishes, and forget those that it omits.
 
@@ -402,8 +361,8 @@ class States:
         is_block = entries.picks is None and isinstance(places, slice)
         driver.entries, driver.target = entries, self._values[:, places] if is_block else None
         driver.layout = layout if layout.is_kept else None
-        for each in self._drivers.values() if self._is_contested else ():
-            each.layout = None
+        for other in self._drivers.values() if self._is_contested else ():
+            other.layout = None
         self._watch_rows()
 
     def _watch_rows(self) -> None:
@@ -423,7 +382,7 @@ class States:
             counted = self.turns.compute_counted_until(timeouts[POSITION])
         self.spells.end_spells(now, receipts, timeouts, counted)
 
-    def _begin_spells(self, driver: _Driver, now: float) -> None:
+    def _begin_spells(self, driver: HeardDriver, now: float) -> None:
         """Begin the spells of actuators that a message of a driver makes known."""
         if now > self.spells.until:
             self._end_spells(now)
@@ -577,8 +536,8 @@ class States:
         """Return the timeout of each number [s]."""
         if self._timeouts is None:
             # The number of nobody is that of the last one.
-            timeouts = [*(driver.timeout for driver in self._drivers.values()), self._timeout]
-            self._timeouts = np.array(timeouts)[self._givers]
+            drivers = (*self._drivers.values(), self._stranger)
+            self._timeouts = np.array([driver.timeout for driver in drivers])[self._givers]
         return self._timeouts
 
     def _forget_timeouts(self) -> None:
@@ -587,8 +546,7 @@ class States:
 
     def find_driver_timeout(self, source: str) -> float:
         """Return the timeout of a driver [s]; infinite: never."""
-        driver = self._drivers.get(source)
-        return self._timeout if driver is None else driver.timeout
+        return self._drivers.get(source, self._stranger).timeout
 
     def compute_ages(self, now: float) -> Array:
         """
@@ -621,13 +579,13 @@ class States:
         :param actuators: Names of all actuators.
         """
         names = tuple(self._drivers)
-        found: dict[tuple[str, str], dict[str, None]] = {}
-        for row, place in np.argwhere(self._rivals != _NOBODY):
-            first, second = sorted((self._givers[row, place], self._rivals[row, place]))
+        rivals: dict[tuple[str, str], dict[str, None]] = {}
+        for row, actuator in np.argwhere(self._rivals != _NOBODY):
+            first, second = sorted((self._givers[row, actuator], self._rivals[row, actuator]))
             # A driver that withdrew its number is not a rival.
             if first not in (second, _NOBODY):
-                found.setdefault((names[first], names[second]), {})[actuators[place]] = None
-        return {drivers: tuple(shared) for drivers, shared in found.items()}
+                rivals.setdefault((names[first], names[second]), {})[actuators[actuator]] = None
+        return {drivers: tuple(shared) for drivers, shared in rivals.items()}
 
     # -- stamps ----------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class OpenTurn:
         command = ' '.join(f'{joint}=POSITION' for joint in self.joints)
         zero = f'"transmission_bridge zero {command}" (~/zero) with POSITION where it is now'
         settle = f'use {zero}, or actuator_absolute_positions'
-        found = [
+        fits = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
             for at in self.candidates
         ]
@@ -103,7 +103,7 @@ class OpenTurn:
             'unlimited': 'limits do not determine it (no limits, more than '
             f'{MOST_CANDIDATES} turns, a varying ratio, a shared motor, or more than two motors '
             f'or joints): {settle}',
-            'several': f'{len(found)} fit, with {shortened(found, 4, show=str)}: {settle}, or '
+            'several': f'{len(fits)} fit, with {shortened(fits, 4, show=str)}: {settle}, or '
             '<limit>s that leave one turn',
         }
         return f'the turn of {shortened(self.actuators)} is unknown: {words[self.reason]}'
@@ -244,26 +244,26 @@ class Turns:
 
     def _judge_reading(
         self,
-        place: int,
+        motor: int,
         reading: float,
         moved: float,
         reach: float,
         gap: float,
     ) -> None:
         """Record a reading that does not fit the period, and lose a turn that is uncertain."""
-        last = self._readings[place]
-        most = SPREAD + self._encoders.speeds[place] * (gap + AT_ONCE)
+        last = self._readings[motor]
+        most = SPREAD + self._encoders.speeds[motor] * (gap + AT_ONCE)
         has_jumped = gap > 0.0 and moved > most
-        if self.is_open[place] and abs(reading) > self._encoders.far[place]:
-            self._wrong.setdefault(place, (reading, 0.0, math.nan, self._encoders.far[place]))
+        if self.is_open[motor] and abs(reading) > self._encoders.far[motor]:
+            self._wrong.setdefault(motor, (reading, 0.0, math.nan, self._encoders.far[motor]))
         # Some drivers publish zeros before their first reading.
-        elif has_jumped and not (self._woke_at_zero[place] and last == 0.0):
+        elif has_jumped and not (self._woke_at_zero[motor] and last == 0.0):
             self._wrong.setdefault(
-                place, (reading, last, gap, most * self._encoders.periods[place])
+                motor, (reading, last, gap, most * self._encoders.periods[motor])
             )
         if has_jumped or not moved + reach < 1.0:
-            self._woke_at_zero[place] = reading == 0.0
-            self._lose_turns(np.arange(len(self._encoders.names)) == place)
+            self._woke_at_zero[motor] = reading == 0.0
+            self._lose_turns(np.arange(len(self._encoders.names)) == motor)
 
     def compute_counted_until(self, timeouts: Array) -> Array:
         """
@@ -292,13 +292,13 @@ class Turns:
         if not beyond.any():
             return lost
         for group in self._encoders.groups:
-            own, far = group.actuators, group.joints[beyond[group.joints]]
-            if not len(far) or not np.isfinite(positions[own]).all():
+            motors, far = group.actuators, group.joints[beyond[group.joints]]
+            if not len(far) or not np.isfinite(positions[motors]).all():
                 continue
             covered = _widen(joints[group.joints], _MARGIN * self._encoders.travels[group.joints])
-            turns = self._encoders.compute_candidates(group, covered, self._encoders.wraps[own])
+            turns = self._encoders.compute_candidates(group, covered, self._encoders.wraps[motors])
             is_possible = turns is None or len(turns) > 0
-            lost[own] = self._encoders.wraps[own] & is_possible
+            lost[motors] = self._encoders.wraps[motors] & is_possible
             if not (is_tuned and is_possible):  # else the new numbers explain another turn
                 other = 'another' if is_possible else 'no other'
                 self._beyond |= {joint: (joints[joint], other) for joint in far.tolist()}
@@ -336,10 +336,10 @@ class Turns:
         joints = self._encoders.robot.actuator_to_joint('position', base)
         reach = self._encoders.compute_gap_reach(timeouts, now - self._times)
         for group in self._encoders.groups:
-            own, is_open = group.actuators, self.is_open[group.actuators]
-            if not is_open.any() or np.isnan(base[own]).any():
+            motors, is_open = group.actuators, self.is_open[group.actuators]
+            if not is_open.any() or np.isnan(base[motors]).any():
                 continue
-            late = np.nanmax(reach[own], initial=0.0)
+            late = np.nanmax(reach[motors], initial=0.0)
             here = _widen(
                 joints[group.joints], (_MARGIN + late) * self._encoders.travels[group.joints]
             )
@@ -354,7 +354,7 @@ class Turns:
             self._covered[:, group.joints] = covered
             if turns is not None and len(turns) == 1:
                 added = np.full(len(base), np.nan)
-                added[own[is_open]] = turns[0]
+                added[motors[is_open]] = turns[0]
                 self._add_turns(added)
         settled = is_usable & ~self.is_open
         positions[settled] = self.totals[settled]
@@ -367,9 +367,9 @@ class Turns:
         back = robot.joint_to_actuator('position', joints)
         for binding in robot.bindings:
             if binding.spec.name in robot.ignore_absolute_encoder:
-                own = list(binding.actuators)
-                absolute[own] = back[own]
-                apart[own] = np.ptp([self._times[own], self._absolute_at[own]])
+                motors = list(binding.actuators)
+                absolute[motors] = back[motors]
+                apart[motors] = np.ptp([self._times[motors], self._absolute_at[motors]])
         away = (absolute - self.totals) / self._encoders.periods
         belongs = (apart < self._encoders.close) & (np.abs(away - np.rint(away)) <= AGREEMENT)
         return np.where(belongs, np.rint(away), np.nan)
@@ -390,15 +390,15 @@ class Turns:
         for group in self._encoders.groups:
             is_named = np.isfinite(joints[group.joints])
             if is_fresh[group.actuators].any() and is_named.any() and not is_named.all():
-                own = f'turns of {shortened([names[k] for k in group.joints])} are unknown'
-                raise MessageError('unknown_turn', f'{own}: zero all of them')
+                sentence = f'turns of {shortened([names[k] for k in group.joints])} are unknown'
+                raise MessageError('unknown_turn', f'{sentence}: zero all of them')
         turns = np.rint(away / self._encoders.periods)
         return np.where(is_fresh, self.totals + turns * self._encoders.periods, np.nan)
 
     def settle_turns(self, positions: Array) -> None:
         """Accept positions of :meth:`compute_nearest_turns` as positions of the actuators."""
-        for place in np.flatnonzero(np.isfinite(positions)).tolist():
-            self._wrong.pop(place, None)
+        for actuator in np.flatnonzero(np.isfinite(positions)).tolist():
+            self._wrong.pop(actuator, None)
         self._add_turns(np.rint((positions - self.totals) / self._encoders.periods))
 
     # -- reports ---------------------------------------------------------------------------------
@@ -406,12 +406,12 @@ class Turns:
     def list_open_turns(self) -> list[OpenTurn]:
         """Return the unknown turns of actuators that have readings."""
         joints = self._encoders.robot.actuator_to_joint('position', self.totals)
-        found = []
+        open_turns = []
         for group in self._encoders.groups:
             is_open, at = self.is_open[group.actuators], np.empty((0, len(group.joints)))
-            own = group.actuators[is_open].tolist()
-            words = '; '.join(self._describe_wrong(k) for k in own if k in self._wrong)
-            if not own or not (words or np.isfinite(self.totals[group.actuators]).all()):
+            actuators = group.actuators[is_open].tolist()
+            words = '; '.join(self._describe_wrong(k) for k in actuators if k in self._wrong)
+            if not actuators or not (words or np.isfinite(self.totals[group.actuators]).all()):
                 continue
             turns = self._encoders.compute_candidates(
                 group, self._covered[:, group.joints], is_open
@@ -420,23 +420,23 @@ class Turns:
             if turns is not None and group.ratios is not None and not words:
                 reason = 'several' if len(turns) else 'none'
                 at = joints[group.joints] + turns @ group.ratios[:, is_open].T
-            moves = self._moves[own].max()
+            moves = self._moves[actuators].max()
             if reason in ('several', 'unlimited') and 1.0 <= moves < math.inf:
                 reason, words = 'fast', f'{moves:.3g}'
-            names = tuple(self._encoders.names[place] for place in own)
+            names = tuple(self._encoders.names[actuator] for actuator in actuators)
             joint_names = tuple(self._encoders.robot.joint_names[joint] for joint in group.joints)
-            found.append(OpenTurn(names, joint_names, tuple(map(tuple, at)), reason, words))
-        return found
+            open_turns.append(OpenTurn(names, joint_names, tuple(map(tuple, at)), reason, words))
+        return open_turns
 
-    def _describe_wrong(self, place: int) -> str:
-        reading, before, gap, most = self._wrong[place]
-        found, start, away, wrap = (
-            f'{self._encoders.units.of_drivers(np.array(each), 0, place):.6g}'
-            for each in (reading, before, most, self._encoders.periods[place])
+    def _describe_wrong(self, actuator: int) -> str:
+        reading, before, gap, most = self._wrong[actuator]
+        end, start, away, wrap = (
+            f'{self._encoders.units.of_drivers(np.array(number), 0, actuator):.6g}'
+            for number in (reading, before, most, self._encoders.periods[actuator])
         )
         when = '' if math.isnan(gap) else f' {gap:.3g} s before, modulo turns'
         return (
-            f'{shown(self._encoders.names[place])} reads {found}, expected at most {away} from '
+            f'{shown(self._encoders.names[actuator])} reads {end}, expected at most {away} from '
             f'{start}{when}, by the limits and wrap_period {wrap}'
         )
 

@@ -31,7 +31,7 @@ def compute_absolute_targets(
     :raises MessageError: If a joint, or every joint, has no absolute position (``no_absolute``),
         or if the absolute position is mapped (``mapped_absolute``).
     """
-    known: Mapping[str, float] = {
+    measured: Mapping[str, float] = {
         name: float(value)
         for name, value in zip(robot.joint_names, absolute, strict=True)
         if np.isfinite(value)
@@ -43,9 +43,9 @@ def compute_absolute_targets(
         for member in binding.spec.joints
         if member.name in with_offset
     }
-    own = {name for name, owner in owners.items() if owner in robot.ignore_absolute_encoder}
+    of_joints = {name for name, owner in owners.items() if owner in robot.ignore_absolute_encoder}
     for name in names:
-        if name in owners and name not in own:
+        if name in owners and name not in of_joints:
             raise MessageError(
                 'mapped_absolute',
                 f'the absolute position of {name} is mapped with the same offset as its position, '
@@ -53,14 +53,16 @@ def compute_absolute_targets(
                 'encoder, or, if the encoder measures the joint, set ignore_absolute_encoder of '
                 f"transmission '{owners[name]}'",
             )
-        if name in own and name not in known:
+        if name in of_joints and name not in measured:
             raise MessageError('no_absolute', f'no fresh absolute position of {name}')
-    found = names or tuple(name for name in robot.joint_names if name in own and name in known)
-    if not found:
+    chosen = names or tuple(
+        name for name in robot.joint_names if name in of_joints and name in measured
+    )
+    if not chosen:
         raise MessageError(
             'no_absolute',
             'no joint with an offset has a fresh absolute position of its own '
             '(ignore_absolute_encoder)',
         )
     # Joints without an offset are rejected by name when the offsets are computed.
-    return {name: known.get(name, 0.0) for name in found}
+    return {name: measured.get(name, 0.0) for name in chosen}

@@ -64,10 +64,10 @@ class OffsetChange:
 
 def list_zeroable_joints(robot: RobotTransmissions) -> tuple[str, ...]:
     """Return the joints that have an offset, or offsets of actuators, in the robot's order."""
-    found = {offset.path[1] for offset in list_offsets(robot, 'joints')}
+    names = {offset.path[1] for offset in list_offsets(robot, 'joints')}
     for binding in _list_actuator_offset_bindings(robot):
-        found.update(member.name for member in binding.spec.joints)
-    return tuple(name for name in robot.joint_names if name in found)
+        names.update(member.name for member in binding.spec.joints)
+    return tuple(name for name in robot.joint_names if name in names)
 
 
 def list_wanted_positions(
@@ -117,12 +117,12 @@ def list_settled_joints(
     goal = np.array([wanted.get(name, math.nan) for name in robot.joint_names])
     away = np.abs(robot.actuator_to_joint('position', positions) - goal)
     is_near = away <= np.minimum(most, _NEAR_SHARE * travels)
-    found: list[int] = []
+    settled: list[int] = []
     for binding in robot.bindings:
-        own = [joint for joint in binding.joints if robot.joint_names[joint] in wanted]
-        if is_open[list(binding.actuators)].any() and is_near[own].all():
-            found += own
-    return tuple(robot.joint_names[joint] for joint in found)
+        joints = [joint for joint in binding.joints if robot.joint_names[joint] in wanted]
+        if is_open[list(binding.actuators)].any() and is_near[joints].all():
+            settled += joints
+    return tuple(robot.joint_names[joint] for joint in settled)
 
 
 def compute_zero_offsets(
@@ -213,9 +213,9 @@ def _list_actuator_offset_bindings(robot: RobotTransmissions) -> list[Binding]:
 
 def _advise_joints(robot: RobotTransmissions, joint: str) -> str:
     """Return the joints to name instead of a passive joint, as text."""
-    place = robot.joint_names.index(joint)
+    number = robot.joint_names.index(joint)
     for binding in robot.bindings:
-        if place in binding.passive:
+        if number in binding.passive:
             names = ', '.join(member.name for member in binding.spec.joints)
             return f": it follows the commanded joints of '{binding.spec.name}', {names}"
     return ''
@@ -274,16 +274,16 @@ def _solve_actuator_offsets(
         if offset.transmission == name
     }
     changes = []
-    for place, member in enumerate(binding.spec.actuators):
-        if not math.isnan(without[place]) or math.isnan(there[place]):
+    for number, member in enumerate(binding.spec.actuators):
+        if not math.isnan(without[number]) or math.isnan(there[number]):
             continue
-        present = float(actuator_position[binding.actuators[place]])
+        present = float(actuator_position[binding.actuators[number]])
         if not math.isfinite(present):
             raise MessageError(
                 'unknown', f'the position of {member.name} is unknown: no fresh actuator state'
             )
         offset = offsets[member.name]
-        moved = (float(there[place]) - present) / transmission.actuator_reduction[place]
+        moved = (float(there[number]) - present) / transmission.actuator_reduction[number]
         changes.append(OffsetChange(offset, offset.value + moved))
     return changes
 
@@ -304,15 +304,15 @@ def _check_result(
         raise MessageError('refused', str(error)) from error
     own = {change.member_name: change for change in changes if change.tunable.path[0] == 'joints'}
     for joint, target in wanted.items():
-        place = robot.joint_names.index(joint)
+        number = robot.joint_names.index(joint)
         if joint in solved:
             name, scale = solved[joint].spec.name, _SOLVED / _TOLERANCE
             about = ', '.join(str(each) for each in changes if each.tunable.transmission == name)
         else:
             change = own[joint]
             name, about = change.tunable.transmission, f'the offset {change.new!r}'
-            scale = 1.0 + sum(map(abs, (target, before[place], change.old, change.new)))
-        if not abs(after[place] - target) <= _TOLERANCE * scale:
+            scale = 1.0 + sum(map(abs, (target, before[number], change.old, change.new)))
+        if not abs(after[number] - target) <= _TOLERANCE * scale:
             raise MessageError(
                 'not_additive', f'with {about}, {name} does not map {joint} to {target!r}'
             )
