@@ -12,7 +12,7 @@ import re
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
-from zoo.elements import ankle, maps, params, ratio, transmission, urdf
+from zoo.elements import ankle, load, maps, params, ratio, transmission, urdf
 from zoo.robots import Joint
 
 import transmission_bridge as tb
@@ -269,27 +269,24 @@ def test_the_advised_limits_are_what_the_mechanism_reaches(lines_of, name):
         return {each[1]: (float(each[2]), float(each[3])) for each in found if each}
 
     advised = read_advice(joints)
-    limits = {name: (each.lower, each.upper) for name, each in joints.items()} | advised
+    limits = {name: (each.lower, each.upper) for name, each in joints.items()}
     mended = {
-        name: replace(joints[name], lower=low, upper=high) for name, (low, high) in limits.items()
+        name: replace(joints[name], lower=low, upper=high)
+        for name, (low, high) in (limits | advised).items()
     }
     assert advised
     assert not read_advice(mended)
-    (robot,) = maps(
-        {name: each.text for name, each in joints.items()}, mechanism
-    ).transmissions.values()
-    random = np.random.default_rng(0)
-    lower, upper = np.transpose([(each.lower, each.upper) for each in joints.values()])
-    a = random.uniform(*robot.domain.bounds[0], size=(4000, 1)) if robot.n_actuators == 1 else None
-    q = random.uniform(lower, upper, size=(4000, len(joints)))
-    if name == 'hand':
-        q = robot.actuator_to_joint('position', a)
-        q = q[((q >= lower) & (q <= upper)).all(axis=1)]
+    (robot,) = load(robot_of(joints, mechanism)).transmissions.values()
+    domain, (lower, upper) = robot.domain, np.transpose([*limits.values()])
+    q = np.random.default_rng(0).uniform(domain.lower, domain.upper, (4000, len(domain.lower)))
+    if domain.space == 'actuator':
+        q = robot.actuator_to_joint('position', q)
     else:
         q = q[np.isfinite(robot.joint_to_actuator('position', q)).all(axis=1)]
-    for column, (low, high) in zip(q.T, (limits[each] for each in joints), strict=True):
-        slack = 0.02 * (high - low)
-        assert low - slack <= column.min() <= column.max() <= high + slack
+    q = q[((q >= lower) & (q <= upper)).all(axis=1)]
+    for column, each in zip(q.T, mended.values(), strict=True):
+        slack = 0.02 * (each.upper - each.lower)
+        assert each.lower - slack <= column.min() <= column.max() <= each.upper + slack
 
 
 # -- limits of actuators, at their joints --------------------------------------------------------
