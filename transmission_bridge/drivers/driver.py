@@ -248,10 +248,9 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
         block = blocks.get(name)
         texts = _list_texts(block.parameters if block else ())
         rate = _RATE if block is None else block.rw_rate or _RATE
-        if 'rate' in texts:
-            rate = _read_number(texts['rate'], f'<param name="rate"> of \'{name}\'')
-            if not rate > 0.0:
-                raise DriverError(f'<param name="rate"> of \'{name}\': expected more than 0 Hz')
+        place = f'<param name="rate"> of \'{name}\''
+        if 'rate' in texts and not (rate := _read_number(texts['rate'], place)) > 0.0:
+            raise DriverError(f'{place}: expected more than 0 Hz')
         rows = np.array([scales.get(each, [1.0] * len(FIELDS)) for each in actuators]).T
         plugin = block.plugin if block else ''
         start = partial(_compute_start, robot, list(actuators), rows[0])

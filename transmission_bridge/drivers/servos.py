@@ -79,9 +79,10 @@ class SerialServos(Driver):
 
     single_turn = True
     _bus: Any = None
+    _is_reopened = False
 
     def configure(self, hardware: Hardware) -> None:
-        """Open the port, and find every servo."""
+        """Open the port, and find every servo; after an outage, those that still answer."""
         try:
             import rustypot
         except ModuleNotFoundError:
@@ -112,8 +113,12 @@ class SerialServos(Driver):
         except (OSError, ValueError) as error:
             raise DriverError(f'{self._port}: {error}') from None
         everyone = range(len(self._ids))
-        if missing := sorted(set(everyone) - set(self._ask_alone(everyone))):
+        self._live = self._ask_alone(everyone)
+        missing = sorted(set(everyone) - set(self._live))
+        if missing and not (self._live and self._is_reopened):
             raise DriverError(f'no answer at {rate} baud of {self._list_servos(missing)}')
+        if not self._is_reopened:
+            self._is_bounded = np.ones(len(self._ids), dtype=bool)
         self._read_modes(table)
         registers = [register for name in _STATUS if (register := table.register(name))]
         self._status_registers: Iterator[Any] = cycle(registers)
@@ -121,9 +126,9 @@ class SerialServos(Driver):
 
     def activate(self) -> None:
         """Make the present positions the goals, and switch the torque on."""
-        self._live = list(range(len(self._ids)))
         self._misses, self._asked = 0, monotonic()
         self._hold(self._live)
+        self._is_reopened = True
 
     def read(self) -> Array:
         """Read all servos in one request; NaN: a servo does not answer."""
@@ -220,18 +225,16 @@ class SerialServos(Driver):
         registers = [table.register(name) for name in names[: 4 if table.register('phase') else 1]]
         first, length = find_span(registers)
         modes = {number: name for name, number in table.operating_modes.items()}
-        bounded = []
-        everyone = list(range(len(self._ids)))
-        for index, block in enumerate(self._read_blocks(everyone, first, length, tries=_TRIES)):
+        blocks = self._read_blocks(self._live, first, length, tries=_TRIES)
+        for index, block in zip(self._live, blocks, strict=True):
             found = [decode(block[each.addr - first :], each, self._order) for each in registers]
             mode = modes.get(found[0], 'unknown')
             if mode not in _FOLLOWS and self._torque != 'off':
                 raise DriverError(f'{self._list_servos([index])} is in mode {mode}, not position')
             if len(found) > 1:
-                bounded.append(found[2:] != [0, 0] or not found[1] & _COUNTS_TURNS)
+                self._is_bounded[index] = found[2:] != [0, 0] or not found[1] & _COUNTS_TURNS
             else:
-                bounded.append(mode == 'position')
-        self._is_bounded = np.array(bounded)
+                self._is_bounded[index] = mode == 'position'
 
     def _decode(self, block: bytes, register: Any) -> int:
         """Return the number of a register in a block with the state."""

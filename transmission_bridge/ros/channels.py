@@ -123,8 +123,7 @@ class InputTopics:
     :param log: Receives rejected messages.
     :param names: All names of the robot. A message much larger than one with all of them is
         rejected (``too_large``) before it is decoded.
-    :param check: Called before each command with its time of receipt [s]; may raise
-        :class:`MessageError`.
+    :param check: Called before each command; may raise :class:`MessageError`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
@@ -137,7 +136,7 @@ class InputTopics:
         time: Callable[[], float],
         log: ThrottledLog,
         names: Iterable[str],
-        check: Callable[[float], None],
+        check: Callable[[], None],
     ) -> None:
         self._node = node
         self._check = check
@@ -278,7 +277,7 @@ class InputTopics:
             statistics.heard = now = time()
             try:
                 if commands:
-                    self._check(now)
+                    self._check()
                 if len(data) > largest:
                     raise MessageError(
                         'too_large', f'{len(data)} bytes, expected at most {largest}'

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 import time
-import traceback
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -81,7 +80,7 @@ class DiagnosticsPublisher:
         log: ThrottledLog,
     ) -> None:
         self._node, self._facts, self._session = node, facts, session
-        self._description, self._log = description, log
+        self._description = description
         self._name = node.get_fully_qualified_name().lstrip('/')
         self._watch: tuple[BridgeSession, BridgeWatch] | None = None
         # Start of the session that was open at the last look, by the clock of times of receipt.
@@ -94,13 +93,8 @@ class DiagnosticsPublisher:
             **describe_endpoint('/diagnostics', overridable=False)
         )
         # Not the node's clock: simulated time may stand still.
-        self._timer = node.create_timer(_PERIOD, self._publish_safely, clock=STEADY)
-
-    def _publish_safely(self) -> None:
-        try:
-            self._publish_diagnostics()
-        except Exception:  # a bug must not end the executor
-            self._log.error(('diagnostics', 'bug'), f'diagnostics: bug\n{traceback.format_exc()}')
+        publish = log.guard('diagnostics', self._publish_diagnostics)
+        self._timer = node.create_timer(_PERIOD, publish, clock=STEADY)
 
     def _publish_diagnostics(self) -> None:
         session, graph, hardware = self._session(), Graph(self._node), ''

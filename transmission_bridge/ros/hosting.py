@@ -19,7 +19,6 @@ import math
 import re
 import sys
 import time
-import traceback
 from typing import Any
 
 import numpy as np
@@ -47,6 +46,7 @@ from transmission_bridge.messages import (
     LayoutTable,
     TrajectoryRecord,
 )
+from transmission_bridge.ros.optional_topics import compute_delay
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, EMPTY, Mask
@@ -204,7 +204,7 @@ class HostedDriver:
         **limits: Any,
     ) -> None:
         self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
-        self._log = log
+        self._take = log.guard(topic, self._take_state)
         self._asked = -math.inf
         self.receive: Receive = lambda record, layout, forgotten: None
         self.copies: Mapping[str, Publisher] = {}
@@ -220,13 +220,7 @@ class HostedDriver:
         if executor is not None and now - self._asked > _LOST:
             self._asked = now
             with suppress(Exception):  # the executor may end at this moment
-                executor.create_task(self._take_safely)
-
-    def _take_safely(self) -> None:
-        try:
-            self._take_state()
-        except Exception:  # a bug must not end the executor
-            self._log.error(('driver', 'bug'), f'{self.topic}: bug\n{traceback.format_exc()}')
+                executor.create_task(self._take)
 
     def _take_state(self) -> None:
         self._asked = -math.inf
@@ -247,13 +241,9 @@ class HostedDriver:
 
     def send_trajectory(self, record: TrajectoryRecord) -> None:
         """Hand a trajectory over."""
-        delay = 0.0
-        if record.stamp != (0, 0):
-            now = self._node.get_clock().now().seconds_nanoseconds()
-            delay = record.stamp[0] - now[0] + (record.stamp[1] - now[1]) * 1e-9
-        if not self.host.send_trajectory(
-            record, [self._index[each] for each in record.names], delay
-        ):
+        delay = compute_delay(record, self._node.get_clock().now().seconds_nanoseconds())
+        actuators = [self._index[name] for name in record.names]
+        if not self.host.send_trajectory(record, actuators, delay):
             log_text(self._node, 'warning', f'{self.topic}: all waypoints are in the past')
 
     def _find_copy(self, topic: str) -> Publisher | None:

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
-    IntegerRange,
     ParameterDescriptor,
     ParameterType,
     SetParametersResult,
@@ -21,7 +20,6 @@ from rcl_interfaces.msg import (
 from rclpy.exceptions import (
     InvalidParameterValueException,
     InvalidTopicNameException,
-    ParameterUninitializedException,
 )
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -209,21 +207,11 @@ def declare_options(node: Node) -> None:
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
-            # The range of a descriptor has no special values and no numbers in texts.
+            # Not as a range of the descriptor, which has no special values.
             descriptor.additional_constraints = f'Range: {span}'
-        if span is not None and type(option.default) is float:
-            descriptor.floating_point_range = [
-                FloatingPointRange(from_value=span.least, to_value=span.maximum)
-            ]
-        elif span is not None and type(option.default) is int:
-            descriptor.integer_range = [
-                IntegerRange(from_value=int(span.least), to_value=int(span.maximum))
-            ]
-        else:
+        default = list(option.default) if isinstance(option.default, tuple) else option.default
+        if isinstance(default, str):  # its numbers are checked with all options
             span = None
-        default = option.default
-        if isinstance(default, tuple):
-            default = list(default)
         declare_parameter(node, option.name, default, descriptor, choices, span)
 
 
@@ -235,10 +223,7 @@ def read_bridge_options(node: Node) -> BridgeOptions:
     """
     values: dict[str, Any] = {}
     for option in fields(BridgeOptions):
-        try:
-            value = node.get_parameter(option.name).value
-        except ParameterUninitializedException:
-            continue
+        value = node.get_parameter(option.name).value
         values[option.name] = tuple(value) if isinstance(option.default, tuple) else value
     options = BridgeOptions(**values)
     for topic in options.actuator_state_topics:
@@ -378,15 +363,11 @@ class LiveParameters:
         """
         kept: dict[str, float | bool] = {}
         for transmission in robot.transmissions:
-            names = [n for n, each in self._tunables.items() if each.transmission == transmission]
-            ours = {
-                name: self._set_since_start[name]
-                for name in names
-                if name in self._set_since_start
-            }
+            names = {n for n, each in self._tunables.items() if each.transmission == transmission}
+            ours = {n: value for n, value in self._set_since_start.items() if n in names}
+            others = {n: value for n, value in from_files.items() if n in names}
             if not ours:
                 continue
-            others = {name: from_files[name] for name in names if name in from_files}
             try:
                 robot.with_parameters(strip_prefixes(others | ours))
             except TransmissionBridgeError as error:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 import math
 import time
-import traceback
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from rclpy.node import Node
 from transmission_bridge.bridge import Bridge, Outgoing, StallWatch, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.bridge.states import StampFilter
-from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.errors import shortened
 from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
 from transmission_bridge.ros.hosting import (
@@ -123,7 +122,6 @@ class ReceiptClock:
     The clock for times of receipt: the steady clock, or simulated ROS time.
 
     :param node: The node; its ``use_sim_time`` must not change afterwards.
-    :ivar is_simulated: Whether it is ROS time.
     :ivar now: Returns the time [s].
     :ivar at_state: Returns the time [s] at which the state of a driver was received.
     :ivar watch_clocks: Clocks of timers that check timeouts.
@@ -136,8 +134,7 @@ class ReceiptClock:
         self.rate_clock = STEADY
         self.now: Callable[[], float] = time.monotonic
         self.at_state: Callable[[], float] = time.monotonic
-        self.is_simulated = is_simulated(node)
-        if self.is_simulated:
+        if is_simulated(node):
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
             self.now, self.at_state = simulated.read_time, simulated.at_state
@@ -205,16 +202,23 @@ class BridgeSession:
         self.states = self.bridge.states
         self.gate = self.bridge.gate
         self.drivers = self.bridge.plan.drivers
-        self._stall = self._make_stall_watch()
+        limit = min(filter(None, self.bridge.plan.timeouts), default=COMMAND_TIMEOUT)
+        self._stall = StallWatch(limit)
+        endless = self.gate.ledger.endless_joints
+        if endless and options.command_timeout == AUTO:
+            node.get_logger().info(
+                f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
+                'component is silent at its target'
+            )
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
-        check = self._stall.check_receipt
-        if self._clock.is_simulated:  # the process may stand still while the simulation runs
-            check = self._check_steady_receipt
-        self.inputs = InputTopics(node, self.time, log, names, check)
+        # By the steady clock, because the process may stand still while a simulation runs.
+        self.inputs = InputTopics(
+            node, self.time, log, names, lambda: self._stall.check_receipt(time.monotonic())
+        )
         self._topics = [self.inputs, self.outputs]
         forget_stamps = self.states.forget_stamps
         self._stamp = StampFilter(
@@ -241,21 +245,9 @@ class BridgeSession:
         take = partial(self._use_command, 'joint_commands')
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, self._use_command)
-        order = self.options.command_joints
-        arrays = subscribe_joint_arrays(inputs, order, self._use_array)
+        arrays = subscribe_joint_arrays(inputs, self.bridge, self._read_stamp)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
-        self._sensors = SensorTopics(
-            self.inputs,
-            self.outputs,
-            self.robot,
-            self.options,
-            self.drivers,
-            actuator_position=lambda now: self.states.read_values(now)[0],
-            stamp=self._stamp,
-            take_absolute=lambda positions, now: self.states.use_absolute_positions(
-                self.bridge.plan.states, positions, now
-            ),
-        )
+        self._sensors = SensorTopics(inputs, self.outputs, robot, self.bridge, self._stamp)
         subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
 
     def _connect_driver(
@@ -308,7 +300,9 @@ class BridgeSession:
         self.opened = self.time()
         self.inputs.open_topics()
         if rate := self.options.publish_rate:
-            self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.rate_clock)
+            self._start_timer(
+                1.0 / rate, lambda: self._publish_joint_states(self.time()), self._clock.rate_clock
+            )
         self._stall.reset()
         # One timer for stalls and timeouts, because each timer costs every message a little.
         for clock in self._clock.watch_clocks:
@@ -353,17 +347,6 @@ class BridgeSession:
         if self.is_open:
             self.bridge.guard_tuning(robot, self.time())
 
-    def _make_stall_watch(self) -> StallWatch:
-        """Return the watch for stalls; log the joints without a timeout by default."""
-        timeouts = self.bridge.plan.timeouts
-        endless = self.gate.ledger.endless_joints
-        if endless and self.options.command_timeout == AUTO:
-            self._node.get_logger().info(
-                f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
-                'component is silent at its target'
-            )
-        return StallWatch(min((each for each in timeouts if each), default=COMMAND_TIMEOUT))
-
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         self.robot = robot
@@ -382,18 +365,9 @@ class BridgeSession:
         if message := self.states.encode_state(self.bridge.plan.states, now):
             self._publish_states(message)
 
-    def _publish_at_rate(self) -> None:
-        self._publish_joint_states(self.time())
-
     def _use_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         stamp = self._stamp(topic, data.stamp, now)
         self.bridge.send_joint_command(layout, data, stamp, now, topic)
-
-    def _check_steady_receipt(self, received: float) -> None:
-        self._stall.check_receipt(time.monotonic())
-
-    def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self.bridge.send_interface_command(topic, interface, values, self._read_stamp(), now)
 
     def _expire_commands(self) -> None:
         self._stall.record_tick()
@@ -414,14 +388,7 @@ class BridgeSession:
     # -- helpers ---------------------------------------------------------------------------------
 
     def _start_timer(self, period: float, action: Callable[[], object], clock: Clock) -> None:
-        def act_safely() -> None:
-            try:
-                action()
-            except MessageError as error:
-                self._log.warning(('timer', error.reason), str(error))
-            except Exception:  # a bug must not end the executor
-                self._log.error(('timer', 'bug'), f'bug\n{traceback.format_exc()}')
-
+        act_safely = self._log.guard('timer', action)
         self._timers.append(self._node.create_timer(period, act_safely, clock=clock))
 
     def _read_stamp(self) -> Stamp:
