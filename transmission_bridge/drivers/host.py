@@ -133,7 +133,7 @@ class DriverHost:
         command_timeout: float = math.inf,
     ) -> None:
         self.driver, self.hardware = driver, hardware
-        self.names = tuple(each.name for each in hardware.actuators)
+        self.names = tuple(actuator.name for actuator in hardware.actuators)
         self._title = f"driver '{hardware.name}'"
         self._wake, self._tell = wake, report
         self._command_timeout = command_timeout
@@ -510,11 +510,11 @@ def as_status(values: Any, count: int) -> dict[str, Array]:
     """
     if not isinstance(values, Mapping):
         raise DriverError(f'returned {type(values).__name__}, expected a mapping')
-    found = {str(name): _as_numbers(numbers) for name, numbers in values.items()}
-    for name, numbers in found.items():
+    rows = {str(name): _as_numbers(numbers) for name, numbers in values.items()}
+    for name, numbers in rows.items():
         if numbers.shape != (count,):
             raise DriverError(f"returned shape {numbers.shape} for '{name}', expected ({count},)")
-    return found
+    return rows
 
 
 def _as_numbers(values: Any) -> Array:

@@ -38,7 +38,7 @@ class SimulatedDriver(Driver):
         self._random = np.random.default_rng(0)
         stops = ('stop_lower', -np.inf), ('start', np.nan), ('stop_upper', np.inf)
         self._lower, start, self._upper = (
-            np.array(hardware.read_numbers(*each)) * hardware.scales[0] for each in stops
+            np.array(hardware.read_numbers(*parameter)) * hardware.scales[0] for parameter in stops
         )
         free = hardware.compute_start() * hardware.scales[0]
         start = np.where(np.isnan(start), free, start)

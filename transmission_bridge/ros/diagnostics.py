@@ -101,14 +101,14 @@ class DiagnosticsPublisher:
         statuses = [self._inspect_life_cycle(session, graph)]
         self._log_troubles(statuses, self._node_log)
         if session is not None:
-            found = self._inspect_session(session, graph)
+            of_session = self._inspect_session(session, graph)
             if session.is_open:
-                self._log_troubles(found, self._session_log)
-            statuses += found
+                self._log_troubles(of_session, self._session_log)
+            statuses += of_session
             hardware = session.robot.description.name
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        message.status = [_make_message(each, self._name, hardware) for each in statuses]
+        message.status = [_make_message(status, self._name, hardware) for status in statuses]
         self._publisher.publish(message)
 
     def _log_troubles(self, statuses: Iterable[Status], log: TroubleLog) -> None:
@@ -134,17 +134,17 @@ class DiagnosticsPublisher:
         ]
         if session is not None:
             robot = session.robot
-            found = Counter(each.severity for each in robot.findings)
-            tuned = shortened([each.text for each in about.refused], show=str)
+            counts = Counter(finding.severity for finding in robot.findings)
+            tuned = shortened([finding.text for finding in about.refused], show=str)
             facts += [
                 Fact('robot', robot.description.name),
                 Fact('joints', len(robot.joint_names)),
                 Fact('actuators', len(robot.actuator_names)),
                 Fact('transmissions', len(robot.transmissions)),
                 Fact('passed through', ', '.join(robot.pass_through)),
-                *(Fact(f'findings {kind}', found[kind]) for kind in ('error', 'warning', 'info')),
+                *(Fact(f'findings {kind}', counts[kind]) for kind in ('error', 'warning', 'info')),
                 # Both are logged at configure.
-                Fact('errors of the description', found['error'] or '', WARN, False),
+                Fact('errors of the description', counts['error'] or '', WARN, False),
                 Fact('tuned_file', tuned, ERROR, False),
                 Fact('missing', session.missing, ERROR),
             ]
@@ -161,7 +161,7 @@ class DiagnosticsPublisher:
         now, steady = session.time(), time.monotonic()
         period, self._looked = steady - self._looked, steady
         look = Look(now, period, None if opened is None else now - opened)
-        commands = [f'{each}actuator_commands' for each in session.drivers.namespaces]
+        commands = [f'{namespace}actuator_commands' for namespace in session.drivers.namespaces]
         contested = ('joint_states', *commands) if session.is_open else ()
         inputs, outputs = {}, {}
         for topic, ours in session.inputs.subscriptions.items():
@@ -180,8 +180,8 @@ class DiagnosticsPublisher:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
                 peers = outputs[topic]
                 outputs[topic] = Peers(*peers[:1], ('this process', *peers.names), *peers[2:])
-        found = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
-        return [*found, *(inspect_host(driver.host) for driver in session.hosted)]
+        statuses = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
+        return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
 
 
 def _find_peers(

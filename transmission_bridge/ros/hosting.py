@@ -160,7 +160,7 @@ def inspect_host(host: DriverHost) -> Status:
     is_slow = facts.life == 'active' and facts.rate < _SLOW * rate and lasts > _SLOW / rate
     slow = f'{facts.rate:.0f} cycles/s, the rate is {rate:g}, a cycle takes {1e3 * lasts:.1f} ms'
     level = ERROR if facts.failing_for > _HANG else WARN
-    found = [
+    lines = [
         Fact('plugin', type(host.driver).__name__),
         Fact('state', facts.life),
         Fact('hangs', words * hangs, ERROR),
@@ -176,11 +176,13 @@ def inspect_host(host: DriverHost) -> Status:
         *(Fact(f'failures {method}', count) for method, count in facts.failures.items()),
     ]
     for name, numbers in facts.status.items():
-        found += [
-            Fact(f'{name} {each}', f'{x:g}') for each, x in zip(host.names, numbers, strict=True)
+        lines += [
+            Fact(f'{name} {motor}', f'{x:g}') for motor, x in zip(host.names, numbers, strict=True)
         ]
     return make_status(
-        f'driver {host.hardware.name}', found, 'running' * (facts.life == 'active') or 'stopped'
+        f'driver {host.hardware.name}',
+        lines,
+        'running' * (facts.life == 'active') or 'stopped',
     )
 
 
@@ -317,10 +319,10 @@ def find_hosted_drivers(
     """
     plugins = split_pairs('hardware_plugins', options.hardware_plugins)
     check_plugins(robot, plugins)
-    found = find_drivers(robot, plugins)
-    if not found:
+    by_block = find_drivers(robot, plugins)
+    if not by_block:
         return [], options
-    hosted = {each.name for _, hardware in found.values() for each in hardware.actuators}
+    hosted = {each.name for _, hardware in by_block.values() for each in hardware.actuators}
     has_all = hosted == set(robot.actuator_names)
     names = [
         f'{entry}={name}'
@@ -328,17 +330,17 @@ def find_hosted_drivers(
         if name not in hosted
     ]
     drivers = []
-    for block, (kind, hardware) in found.items():
+    for block, (kind, hardware) in by_block.items():
         # A token of a topic has no other characters, and no digit first.
         token = re.sub(r'^(?=\d)', '_', re.sub(r'\W', '_', block, flags=re.ASCII))
-        is_alone = has_all and len(found) == 1
+        is_alone = has_all and len(by_block) == 1
         topic = STATES if is_alone or not block else f'{token}/{STATES}'
         if topic != STATES:
             names += [f'{topic}:{each.name}={each.name}' for each in hardware.actuators]
         drivers.append((topic, kind, hardware))
     others = () if has_all else options.actuator_state_topics
     topics = dict.fromkeys((*others, *(topic for topic, *_ in drivers)))
-    periods = {name: f'{period:.12g}' for name, period in list_periods(found).items()}
+    periods = {name: f'{period:.12g}' for name, period in list_periods(by_block).items()}
     periods |= split_pairs('wrap_period', options.wrap_period)
     return drivers, replace(
         options,

@@ -123,11 +123,11 @@ def check_type(name: str, value: Any, default: Any) -> Any:
     """
     is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if isinstance(default, list):
-        if is_list and all(type(each) is str for each in value):
+        if is_list and all(type(item) is str for item in value):
             return list(value)
     elif isinstance(default, tuple):
-        if is_list and all(type(each) in (int, float) for each in value):
-            return [_convert_exactly(name, each) for each in value]
+        if is_list and all(type(item) in (int, float) for item in value):
+            return [_convert_exactly(name, item) for item in value]
     elif isinstance(default, float) and type(value) in (int, float):
         return _convert_exactly(name, value)
     elif type(value) is type(default):
@@ -210,7 +210,7 @@ def declare_options(node: Node) -> None:
             # Not as a range of the descriptor, which has no special values.
             descriptor.additional_constraints = f'Range: {span}'
         default = list(option.default) if isinstance(option.default, tuple) else option.default
-        if isinstance(default, str):  # its numbers are checked with all options
+        if not isinstance(default, int | float):  # numbers in texts are checked with all options
             span = None
         declare_parameter(node, option.name, default, descriptor, choices, span)
 
@@ -397,12 +397,12 @@ class LiveParameters:
         Before configure, only for names that configure does not declare: a misspelt name may be
         the reason why the node is unconfigured. After configure, for the others.
         """
-        robot, known = self._robot, self._node.get_parameters_by_prefix('')
+        robot, declared = self._robot, self._node.get_parameters_by_prefix('')
         for name in read_given_values(self._node):
             is_late = name.startswith(_DECLARED_LATE)
             if self._node.has_parameter(name) or is_late != (robot is not None):
                 continue
-            reason = closest(name, known, most=1)
+            reason = closest(name, declared, most=1)
             for spec in robot.refused if robot is not None else ():
                 if name.startswith(f'{PREFIX}{spec.name}.'):
                     reason = f", because transmission '{spec.name}' is rejected"

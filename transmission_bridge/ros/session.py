@@ -186,8 +186,8 @@ class BridgeSession:
         self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
         self.robot = robot
-        found, self.options = find_hosted_drivers(robot, options)
-        self.hosted = HostedDrivers(node, log, found, zero_effort=options.zero_effort)
+        drivers, self.options = find_hosted_drivers(robot, options)
+        self.hosted = HostedDrivers(node, log, drivers, zero_effort=options.zero_effort)
         self.state_topics = tuple(dict.fromkeys(self.options.actuator_state_topics))
         try:
             self._make_bridge(robot, log)
@@ -254,7 +254,7 @@ class BridgeSession:
         self, hosted: HostedDriver, take: Callable[[Layout, JointStateRecord, float], None]
     ) -> None:
         names = self.robot.actuator_names
-        places = np.array([names.index(each) for each in hosted.host.names])
+        places = np.array([names.index(name) for name in hosted.host.names])
         receive = self.inputs.add_source(hosted.topic, take, self._clock.at_state)
 
         def receive_state(record: JointStateRecord, layout: Layout, forgotten: Mask) -> None:
@@ -287,8 +287,8 @@ class BridgeSession:
     @property
     def endpoints(self) -> str:
         """A sentence with its subscriptions and publishers, after remapping."""
-        inputs = [each.topic_name for each in self.inputs.subscriptions.values()]
-        outputs = [each.topic_name for each in self.outputs.publishers.values()]
+        inputs = [topic.topic_name for topic in self.inputs.subscriptions.values()]
+        outputs = [topic.topic_name for topic in self.outputs.publishers.values()]
         return f'subscribes to {", ".join(inputs)}; publishes {", ".join(outputs)}'
 
     # -- life ------------------------------------------------------------------------------------

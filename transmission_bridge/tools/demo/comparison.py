@@ -64,9 +64,9 @@ class Comparison:
         self.compared += 1
         for interface in {**given, **published}:
             expected = self._formulas(interface, given[interface]) if interface in given else {}
-            found = published.get(interface, {})
-            for name in {**expected, **found}:
-                terms, value = expected.get(name, (math.nan,)), found.get(name, math.nan)
+            values = published.get(interface, {})
+            for name in {**expected, **values}:
+                terms, value = expected.get(name, (math.nan,)), values.get(name, math.nan)
                 right, scale = math.fsum(terms), math.fsum(map(abs, terms)) or 1.0
                 deviation = abs(value - right) / scale
                 self.worst = max(self.worst, deviation)
