@@ -55,6 +55,19 @@ def test_the_first_robot_without_a_bridge(folder):
 
 
 @pytest.mark.ros
+def test_the_command_says_what_is_wrong(start_script, peer, message):
+    """A word that is no goal, and a joint whose position is unknown, each end it with 1."""
+    states = peer.publisher('joint_states', readers=0)
+    peer.node.create_timer(0.1, lambda: peer.send(states, message({'hinge': 0.0})))
+    script = start_script('command.py', 'hinge=0.5', 'elbow=0.5')
+    code, _, errors = start_script('command.py', 'hinge', '0.5').ended()
+    assert (code, errors.splitlines()[-1]) == (1, 'expected joint=number, found hinge 0.5')
+    peer.spin_until(lambda: script.poll() is not None, 'the end of the script')
+    words = 'no position of elbow: unknown to the bridge, or in an unknown turn\n'
+    assert script.ended() == (1, '', words)
+
+
+@pytest.mark.ros
 def test_the_command_waits_for_the_bridge_itself(start_script, start_bridge, peer):
     """It moves the joint; a recorder that listens is no bridge, without one it gives up."""
     peer.listen('joint_commands')

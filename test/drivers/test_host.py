@@ -317,6 +317,53 @@ def test_numbers_that_are_not_finite_are_unknown():
         np.testing.assert_array_equal(made.states[-1].rows, expected)
 
 
+def test_a_driver_that_changes_its_arrays_changes_neither_states_nor_commands():
+    """What it returns is copied, and what it is given is its own."""
+    driver = Recorder()
+    driver.rows = np.array([1.0, 2.0])
+
+    def spoil():
+        driver.rows[:] = 9.0
+        return None
+
+    def write(command):
+        driver.written.append(np.array(command))
+        for row in command:
+            row[:] = 7.0
+
+    with hosting(driver) as made:
+        wait(lambda: made.states, 'a state')
+        driver.acts = {'write': spoil}
+        vars(driver)['write'] = write
+        made.host.send_commands(rows(position=[0.5, NAN]))
+        wait(lambda: len(driver.written) > 3, 'repeated writes')
+        assert made.states[0].rows.tolist() == [[1.0, 2.0]]
+        assert_last_write(driver, rows(position=[0.5, NAN]))
+
+
+@pytest.mark.parametrize(
+    ('returned', 'words'),
+    [
+        ([31.0, 32.0], 'returned list, expected a mapping'),
+        ({'temperature [C]': [31.0]}, r"returned shape \(1,\) for 'temperature \[C\]', expected"),
+        ({'temperature [C]': ['hot', 'cold']}, 'expected numbers'),
+        (5, 'returned int, expected a mapping'),
+    ],
+)
+def test_a_status_of_another_form_is_reported_and_costs_nothing_else(returned, words):
+    """States and commands go on, and the next status is used."""
+    with hosting() as made:
+        made.driver.acts = {'status': lambda: returned}
+        wait(lambda: made.host.list_facts().failures.get('status'), 'the failure')
+        ((_, text),) = made.reports
+        assert re.search(words, text)
+        assert made.host.list_facts().failure == ''
+        made.driver.acts = {}
+        wait(lambda: made.host.list_facts().status, 'the next status')
+        made.host.send_commands(rows(position=[0.5, 0.6]))
+        assert_last_write(made.driver, rows(position=[0.5, 0.6]))
+
+
 def test_nothing_new_is_neither_a_state_nor_a_failure():
     """A read that returns None hands nothing over, and commands stay active."""
     driver = Recorder()

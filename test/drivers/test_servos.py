@@ -12,6 +12,7 @@ import math
 import os
 import random
 import struct
+import threading
 import time
 
 import numpy as np
@@ -21,7 +22,13 @@ from sts_bus import Bus, encode, MODE, PortThread, Servo, TORQUE, TURN
 from waiting import wait
 
 import transmission_bridge as tb
-from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware, host as host_module
+from transmission_bridge.drivers import (
+    DriverActuator,
+    DriverHost,
+    Hardware,
+    host as host_module,
+    servos,
+)
 from transmission_bridge.drivers.servos import SerialServos
 
 rustypot = pytest.importorskip('rustypot', reason='rustypot is not installed')
@@ -298,12 +305,32 @@ def test_a_bus_that_comes_back_works_again_and_nothing_moves(port, hosting, is_u
         assert port.bus.servos[1].goal == round(port.bus.servos[1].at)
 
 
+def test_a_servo_that_dies_in_an_outage_does_not_keep_the_others_from_working(port, hosting):
+    """They are opened again without it; it holds its present position when it is back."""
+    with hosting() as (host, states, _):
+        wait(lambda: states, 'a state')
+        port.unplug()
+        wait(lambda: host.list_facts().life == 'reopening', 'the outage')
+        lost = port.bus.servos.pop(2)
+        port.bus.servos[1].at = 2010.0  # by hand
+        states.clear()
+        port.plug()
+        wait(lambda: states, 'a state')
+        assert np.isnan(states[0][1].rows[0]).tolist() == [False, True, False]
+        host.send_commands(np.array([[2000 * TICK, 120 * TICK, NAN], *[[NAN] * 3] * 2]))
+        wait(lambda: port.bus.servos[1].at == 2000.0, 'the goal of another servo')
+        lost.at, lost.table[TORQUE] = 300.0, 0
+        port.bus.servos[2] = lost
+        wait(lambda: states[-1][1].rows[0, 1] == pytest.approx(300 * TICK), 'the return')
+        assert (lost.at, lost.goal, lost.table[TORQUE]) == (300.0, 300, 1)
+
+
 def test_a_late_answer_is_never_another_number(port, hosting):
     """Positions stay positions, whenever an answer comes after its timeout."""
     port.bus.servos[1].table[62] = 200
     with hosting(timeout='0.02') as (host, states, _):
-        for delay in (0.021, None, 0.03, 0.039, None, 0.05, 0.07, None):
-            port.delays.append(delay)
+        for delay in (0.021, 0.0, 0.03, 0.039, 0.0, 0.05, 0.07, 0.0):
+            port.delays.append(partial(time.sleep, delay) if delay else port.await_request)
             wait(lambda: not port.delays, 'the late answer')
             count = len(states)
             wait(lambda count=count: len(states) > count + 5, 'states')
@@ -311,11 +338,31 @@ def test_a_late_answer_is_never_another_number(port, hosting):
     assert {tuple(np.rint(s.rows[0] / TICK)) for _, s in states} == {(2048.0, 100.0, 4000.0)}
 
 
+def test_an_answer_that_comes_in_the_pause_after_a_failure_is_discarded(port, monkeypatch):
+    """The pause lasts for a timeout; the next position is that of the next request."""
+    pauses, released = [], threading.Event()
+
+    def pause(seconds):
+        pauses.append(seconds)
+        released.set()
+        wait(lambda: port.count > count, 'the late answer')
+
+    with opened(make_hardware(port, torque='off', timeout='0.1')) as driver:
+        count = port.count
+        port.delays.append(released.wait)
+        monkeypatch.setattr(servos, 'sleep', pause)
+        with pytest.raises(tb.DriverError, match='timed out'):
+            driver.read()
+        port.bus.servos[1].at = 1000.0
+        assert np.rint(driver.read()[0] / TICK).tolist() == [1000.0, 100.0, 4000.0]
+    assert pauses == [0.1]
+
+
 def test_a_late_answer_about_status_or_torque_is_no_position(port):
     """It is recognised by its length, and costs one cycle."""
     with opened(make_hardware(port, timeout='0.02')) as driver:
         for _ in range(4):
-            port.delays.append(None)
+            port.delays.append(port.await_request)
             with pytest.raises(tb.DriverError, match='timed out'):
                 driver.status()
             with suppress(tb.DriverError):

@@ -47,14 +47,18 @@ def test_bridge(launch, peer, harness):
     end(process)
 
 
-def test_demo(launch, peer):
-    """The arm moves in its namespace; programs that are not installed are left out."""
+def test_demo(launch, peer, harness):
+    """The arm follows in its namespace; programs that are not installed are left out."""
     process = launch(DEMO, 'namespace:=cell', 'rviz:=false')
     joints = peer.listen('cell/joint_states')
-    peer.spin_until(
-        lambda: joints and np.ptp([each.position for each in joints[::10]], axis=0).max() > 0.1,
-        'a motion of the arm',
-    )
+    send = repeat_message(harness, peer, 'cell/joint_commands', 'shoulder_pan', 0.5)
+
+    def has_moved():
+        send()
+        at = dict(zip(joints[-1].names, joints[-1].position, strict=True)) if joints else {}
+        return at.get('shoulder_pan') == pytest.approx(0.5, abs=1e-3)
+
+    peer.spin_until(has_moved, 'a motion of the arm')
     assert 'rviz2' not in process.output
     end(process)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 import zoo.reference
@@ -109,6 +110,13 @@ def live(start_bridge, meet):
         return process, peer
 
     return start_it
+
+
+@pytest.fixture(autouse=True)
+def no_time_to_repeat(monkeypatch):
+    """Let a node in this process log lines of one kind once, however slow the machine is."""
+    clock = SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr('transmission_bridge.ros.throttled_log.time', clock)
 
 
 @pytest.fixture

@@ -121,7 +121,8 @@ def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, log, ste
     with monkeypatch.context() as patch:
         patch.setattr(broken, put_bug)
         assert not peer.change_state(step)
-    assert log(f'bug in {step}') == log('Traceback') == 1
+    # The request may have been repeated.
+    assert log(f'bug in {step}') == log('Traceback') >= 1
     assert log(BUG) > 0
     assert BUG in node.failure
     assert peer.state() == 'unconfigured'

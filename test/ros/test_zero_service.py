@@ -300,14 +300,14 @@ def test_file_that_cannot_be_used(
         values = {'robot_description': reference.URDF, 'tuned_file': str(each)}
         make_bridge(values, namespace=f'other{number}')
         assert not peer.change_state('configure', f'other{number}/transmission_bridge')
-        assert log('configure failed', 'tuned_file') == number
+        assert log(f'other{number}.', 'configure failed', 'tuned_file') > 0
     assert log('Traceback') == 0
     path.unlink()
     active_bridge({'tuned_file': str(path)})
     # It belongs to this node, before a number is in it.
     make_bridge({'robot_description': reference.URDF, 'tuned_file': str(path)}, namespace='second')
     assert not peer.change_state('configure', 'second/transmission_bridge')
-    assert log('configure failed', 'a file belongs to one node') == 1
+    assert log('configure failed', 'a file belongs to one node') > 0
     before = peer.parameters([LIFT, ROLL])
     path.unlink()
     path.mkdir()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import ParameterError, ShapeError
-from transmission_bridge.sim.driver import Drive, DriveCommand, DriverSettings, Mode
+from transmission_bridge.sim.driver import Drive, DriverSettings, Mode
 
 MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
 values = st.floats(-10.0, 10.0)
@@ -35,7 +35,7 @@ dynamics = st.one_of(
 def command(*told):
     """Return a command from pairs of mode and target."""
     modes, targets = zip(*told, strict=True)
-    return DriveCommand(np.array(modes, dtype=np.int8), np.array(targets, dtype=float))
+    return np.array(modes, dtype=np.int8), np.array(targets, dtype=float)
 
 
 @st.composite
@@ -44,7 +44,7 @@ def drives(draw):
     drive = Drive.at_rest([0.1, -0.2, 0.3], draw(dynamics))
     for _ in range(draw(st.integers(1, 3))):
         told = [(draw(st.sampled_from([Mode.NONE, *MODES])), draw(values)) for _ in range(3)]
-        drive = drive.commanded(command(*told)).advanced(draw(durations))
+        drive = drive.commanded(*command(*told)).advanced(draw(durations))
     return drive
 
 
@@ -104,7 +104,7 @@ def test_velocity_is_the_derivative_of_position_and_effort_moves_a_damped_inerti
 def test_first_order_response(mode, drive, target, dt):
     """The commanded quantity covers ``1 - exp(-dt / T)`` of the way; the position never jumps."""
     quantity = mode.name.lower()
-    start = drive.commanded(command(*[(mode, target)] * 3))
+    start = drive.commanded(*command(*[(mode, target)] * 3))
     np.testing.assert_array_equal(start.position, drive.position)
     way = target - getattr(start, quantity)
     expected = getattr(start, quantity) + way * (1.0 - np.exp(-dt / drive.dynamics.time_constant))
@@ -116,9 +116,9 @@ def test_newest_interface_decides_and_others_go_on():
     """An actuator without a command follows its old target, without any its first position."""
     none = (Mode.NONE, np.nan)
     drive = Drive.at_rest([0.0, 0.0, 0.7])
-    drive = drive.commanded(command((Mode.POSITION, 1.0), (Mode.VELOCITY, 2.0), none))
+    drive = drive.commanded(*command((Mode.POSITION, 1.0), (Mode.VELOCITY, 2.0), none))
     assert drive.velocity.tolist() == [1.0 / 0.05, 0.0, 0.0]
-    drive = drive.commanded(command((Mode.VELOCITY, 3.0), none, none)).advanced(10.0)
+    drive = drive.commanded(*command((Mode.VELOCITY, 3.0), none, none)).advanced(10.0)
     np.testing.assert_allclose(drive.velocity, [3.0, 2.0, 0.0], rtol=1e-14)
     assert state(drive)[:, 2].tolist() == [0.7, 0.0, 0.0]
 

@@ -29,8 +29,6 @@ READS = {
     'infinite': lambda rows: np.full_like(rows, np.inf),
     'huge': lambda rows: np.full_like(rows, 1e300),
     'shape': lambda rows: rows[:, 1:],
-    'text': lambda rows: 'text',
-    'ragged': lambda rows: [[1.0], [1.0, 2.0]],
 }
 
 

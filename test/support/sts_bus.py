@@ -137,13 +137,13 @@ class PortThread:
     A bus on a pseudo-terminal at the path ``link``, served by a thread inside of ``with``.
 
     ``is_silent``: no answers; ``loss``: share of packets that are lost at random, seeded;
-    ``delays``: delays of the next answers [s]; ``None``: until the next request has come.
+    ``delays``: functions that return when the next answers may come; ``count``: answers so far.
     """
 
     def __init__(self, bus, link):
         self.bus, self.link = bus, Path(link)
         self.is_silent, self.loss, self.delays = False, 0.0, []
-        self._random = random.Random(0)
+        self._random, self.count = random.Random(0), 0
         self._is_plugged = self._is_ended = False
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -190,12 +190,13 @@ class PortThread:
         on_the_wire = (len(data) + len(sent)) * 10 / 1e6
         time.sleep(on_the_wire)
         if self.delays and sent:
-            delay = self.delays.pop(0)
-            if delay is None:
-                select.select([self._master], [], [])
-            else:
-                time.sleep(delay)
+            self.delays.pop(0)()
         os.write(self._master, b'' if self.is_silent else sent)
+        self.count += 1
+
+    def await_request(self):
+        """Return when the next request has come."""
+        select.select([self._master], [], [])
 
     def _is_lost(self):
         return self._random.random() < self.loss

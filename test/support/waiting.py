@@ -10,7 +10,7 @@ import time
 import pytest
 
 #: Longest wait for anything that is bound to happen [s].
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def wait(fact, what, meanwhile=lambda: time.sleep(0.01), report=lambda: ''):

@@ -70,10 +70,10 @@ def _double(interface: str, given_values: dict[str, float]) -> dict[str, tuple[f
 
 def _compared(*messages: tuple[int, dict[str, dict[str, float]]]) -> Comparison:
     """Return what was compared of outputs: second of the stamp, arrays by interface."""
-    comparison = Comparison('joint_states', _double)
+    comparison = Comparison('actuator_states', 'joint_states', _double)
     for stamp, published in messages:
-        is_output = 'in' not in published.get('position', ())
-        comparison.add_message((stamp, 0), published, is_output=is_output)
+        topic = 'actuator_states' if 'in' in published.get('position', ()) else 'joint_states'
+        comparison.add_message(topic, (stamp, 0), published)
     return comparison
 
 

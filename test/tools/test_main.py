@@ -194,7 +194,7 @@ def test_a_missing_library_is_one_sentence_with_the_extra_that_installs_it(
 
 
 def test_plugins_lists_the_built_in_types(run, built_in_types):
-    """Each installed type has its package, version and one line about it."""
+    """Each installed type and driver has its package, version and one line about it."""
     result = run('plugins', '--json')
     assert result.code == 0
     plugins = {plugin['type_name']: plugin for plugin in result.json['plugins']}
@@ -207,6 +207,12 @@ def test_plugins_lists_the_built_in_types(run, built_in_types):
         assert plugin['error'] == ''
         assert name in text
         assert plugin['description'].replace('``', '') in text
+    drivers = {driver['type_name']: driver for driver in result.json['drivers']}
+    for name in ('SerialServos', 'SimulatedDriver'):
+        driver = drivers[f'transmission_bridge/{name}']
+        assert driver['target'].endswith(f':{name}')
+        assert (driver['error'], driver['description'] in text) == ('', True)
+        assert f'transmission_bridge/{name} ' in text
 
 
 def test_plugins_shows_why_one_does_not_load(run, monkeypatch):
@@ -219,8 +225,9 @@ def test_plugins_shows_why_one_does_not_load(run, monkeypatch):
     assert result.code == 1
     assert 'cannot be used: transmission type' in result.out
     assert "    | ModuleNotFoundError: No module named 'no_such_module_of_mine'" in result.out
-    (plugin,) = run('plugins', '--json').json['plugins']
-    assert 'no_such_module_of_mine' in plugin['error']
+    found = run('plugins', '--json').json
+    (plugin,), (driver,) = found['plugins'], found['drivers']
+    assert all('no_such_module_of_mine' in each['error'] for each in (plugin, driver))
     assert 'Traceback' in plugin['details']
 
 

@@ -266,6 +266,15 @@ def test_what_is_missing_is_said(heard, life, parts, sentences):
     assert (TOPIC in ''.join(found)) == (TOPIC in sentences)
 
 
+def test_a_misspelt_node_gets_the_closest_name():
+    """Of the bridges that are heard, whichever comes first."""
+    state = WatchState('left/arn')
+    for name in ('base/lift', 'left/arm', 'right/arm'):
+        hear(state, 10.0, name=name)
+    sentence, _ = describe_missing_sides(state, 10.0)
+    assert 'of other bridges: base/lift, left/arm, right/arm; --node left/arm shows' in sentence
+
+
 # -- the page ------------------------------------------------------------------------------------
 
 

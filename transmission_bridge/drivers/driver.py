@@ -97,11 +97,12 @@ class Hardware:
         """
         return [
             default
-            if default is not None and name not in each.parameters
+            if default is not None and name not in actuator.parameters
             else _read_number(
-                each.parameters.get(name, ''), f'<param name="{name}"> of actuator \'{each.name}\''
+                actuator.parameters.get(name, ''),
+                f'<param name="{name}"> of actuator \'{actuator.name}\'',
             )
-            for each in self.actuators
+            for actuator in self.actuators
         ]
 
 
@@ -232,7 +233,7 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
     scales = {
         name: [unit.scale for unit in units.all_units] for name, units in robot.units.items()
     }
-    found: dict[str, dict[str, DriverActuator]] = {}
+    by_block: dict[str, dict[str, DriverActuator]] = {}
     for binding in robot.bindings:
         spec = binding.spec
         joint = spec.joints[0].name if len(spec.joints) == len(spec.actuators) == 1 else ''
@@ -242,17 +243,16 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
         for end in spec.actuators:
             parameters = of_joint | _list_texts(end.parameters)
             actuator = DriverActuator(end.name, joint, parameters)
-            found.setdefault(name, {}).setdefault(end.name, actuator)
+            by_block.setdefault(name, {}).setdefault(end.name, actuator)
     hardware = {}
-    for name, actuators in found.items():
+    for name, actuators in by_block.items():
         block = blocks.get(name)
         texts = _list_texts(block.parameters if block else ())
         rate = _RATE if block is None else block.rw_rate or _RATE
-        if 'rate' in texts:
-            rate = _read_number(texts['rate'], f'<param name="rate"> of \'{name}\'')
-            if not rate > 0.0:
-                raise DriverError(f'<param name="rate"> of \'{name}\': expected more than 0 Hz')
-        rows = np.array([scales.get(each, [1.0] * len(FIELDS)) for each in actuators]).T
+        place = f'<param name="rate"> of \'{name}\''
+        if 'rate' in texts and not (rate := _read_number(texts['rate'], place)) > 0.0:
+            raise DriverError(f'{place}: expected more than 0 Hz')
+        rows = np.array([scales.get(end, [1.0] * len(FIELDS)) for end in actuators]).T
         plugin = block.plugin if block else ''
         start = partial(_compute_start, robot, list(actuators), rows[0])
         hardware[name] = (
@@ -267,9 +267,9 @@ def _compute_start(robot: RobotTransmissions, actuators: list[str], scales: Arra
     joints = robot.actuator_to_joint('position', np.zeros(len(robot.actuator_names)))
     joints = np.where((joints < lower) | (joints > upper), np.clip(0.0, lower, upper), joints)
     start = np.nan_to_num(robot.joint_to_actuator('position', joints))
-    found: Array = start[[robot.actuator_names.index(name) for name in actuators]] / scales
-    return found
+    positions: Array = start[[robot.actuator_names.index(name) for name in actuators]] / scales
+    return positions
 
 
 def _list_texts(parameters: Iterable[ParameterSpec]) -> dict[str, str]:
-    return {each.name: each.value for each in parameters}
+    return {parameter.name: parameter.value for parameter in parameters}

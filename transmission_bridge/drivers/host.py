@@ -81,7 +81,6 @@ class HostFacts(NamedTuple):
     Facts of a driver for diagnostics.
 
     :param life: ``unconfigured``, ``inactive``, ``active``, or ``reopening``.
-    :param cycles: Number of cycles since the start.
     :param rate: Cycles per second since the last call [Hz].
     :param late: Number of cycles that took longer than their period.
     :param failures: Number of failures by method.
@@ -95,7 +94,6 @@ class HostFacts(NamedTuple):
     """
 
     life: str
-    cycles: int
     rate: float
     late: int
     failures: Mapping[str, int]
@@ -135,7 +133,7 @@ class DriverHost:
         command_timeout: float = math.inf,
     ) -> None:
         self.driver, self.hardware = driver, hardware
-        self.names = tuple(each.name for each in hardware.actuators)
+        self.names = tuple(actuator.name for actuator in hardware.actuators)
         self._title = f"driver '{hardware.name}'"
         self._wake, self._tell = wake, report
         self._command_timeout = command_timeout
@@ -278,7 +276,6 @@ class DriverHost:
         (counted, before), self._counted = self._counted, (now, cycles)
         return HostFacts(
             life=life,
-            cycles=cycles,
             rate=(cycles - before) / max(now - counted, 1e-9),
             late=self._late,
             failures=dict(self._failures),
@@ -340,7 +337,7 @@ class DriverHost:
                 self._close(REOPEN)
             return
         now = monotonic()
-        self._seen[:], self._measured[:] = False, np.nan
+        self._measured[:] = np.nan
         self._succeeded = self._read_at = self._status_due = now
         self._status = {}
         with self._changed:
@@ -392,7 +389,11 @@ class DriverHost:
             self._succeeded, self._failure = now, ''
             if now >= self._status_due:
                 self._status_due = now + STATUS
-                self._read_status()
+                try:
+                    check = partial(as_status, count=len(self.names))
+                    self._status = self._call('status', check=check)
+                except DriverError as error:
+                    self._note_failure('status', error)
 
     def _read(self) -> bool:
         try:
@@ -408,13 +409,6 @@ class DriverHost:
             self._measured[: len(rows[:2])] = rows[:2]
             self._seen |= ~np.isnan(rows[0])
         return True
-
-    def _read_status(self) -> None:
-        try:
-            check = partial(as_status, count=len(self.names))
-            self._status = self._call('status', check=check)
-        except DriverError as error:
-            self._note_failure('status', error)
 
     def _write(self) -> bool:
         now, ended = monotonic(), False
@@ -437,21 +431,16 @@ class DriverHost:
         return self._attempt('write', Command(*rows))
 
     def _wait_until(self, due: float) -> None:
-        """Wait for the next cycle; write the first new command at once."""
-        if self._wait_for_command(due) and due - monotonic() > self._write_time:
-            self._write()
-        with self._changed:
-            self._changed.wait_for(self._must_step_down, due - monotonic())
-
-    def _wait_for_command(self, due: float) -> bool:
+        """Wait for the next cycle or a step down; write the first new command at once."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._has_new or self._must_step_down(), due - monotonic()
+                lambda: self._has_new or self._goal < self._life, due - monotonic()
             )
-            return self._has_new and not self._must_step_down()
-
-    def _must_step_down(self) -> bool:
-        return self._goal < self._life
+            writes = self._has_new and self._goal >= self._life
+        if writes and due - monotonic() > self._write_time:
+            self._write()
+        with self._changed:
+            self._changed.wait_for(lambda: self._goal < self._life, due - monotonic())
 
     # -- calls and reports -----------------------------------------------------------------------
 
@@ -521,11 +510,11 @@ def as_status(values: Any, count: int) -> dict[str, Array]:
     """
     if not isinstance(values, Mapping):
         raise DriverError(f'returned {type(values).__name__}, expected a mapping')
-    found = {str(name): _as_numbers(numbers) for name, numbers in values.items()}
-    for name, numbers in found.items():
+    rows = {str(name): _as_numbers(numbers) for name, numbers in values.items()}
+    for name, numbers in rows.items():
         if numbers.shape != (count,):
             raise DriverError(f"returned shape {numbers.shape} for '{name}', expected ({count},)")
-    return found
+    return rows
 
 
 def _as_numbers(values: Any) -> Array:

@@ -29,12 +29,12 @@ def add_driver(plugin: str, kind: type[Driver]) -> None:
 
 def list_drivers() -> dict[str, list[importlib.metadata.EntryPoint]]:
     """Return the installed drivers by plugin; an overlaid workspace may list one twice."""
-    found: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    drivers: dict[str, list[importlib.metadata.EntryPoint]] = {}
     for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
-        known = found.setdefault(entry.name, [])
-        if entry.value not in [each.value for each in known]:
-            known.append(entry)
-    return found
+        providers = drivers.setdefault(entry.name, [])
+        if entry.value not in [provider.value for provider in providers]:
+            providers.append(entry)
+    return drivers
 
 
 def find_driver(plugin: str) -> type[Driver] | None:
@@ -48,7 +48,7 @@ def find_driver(plugin: str) -> type[Driver] | None:
     entries = list_drivers().get(plugin)
     if entries is None:
         return None
-    values = ' and '.join(each.value for each in entries)
+    values = ' and '.join(entry.value for entry in entries)
     if len(entries) > 1:
         raise DriverError(f"driver '{plugin}' is provided by {values}; remove all but one")
     try:
@@ -70,12 +70,12 @@ def find_drivers(
         blocks, and for the actuators outside of blocks, which have the empty name.
     :raises DriverError: If a driver cannot be used.
     """
-    found = {}
+    drivers = {}
     for name, (plugin, hardware) in list_hardware(robot).items():
         kind = find_driver(plugins.get(name, plugins.get('*', plugin)))
         if kind is not None:
-            found[name] = kind, hardware
-    return found
+            drivers[name] = kind, hardware
+    return drivers
 
 
 def list_periods(drivers: Mapping[str, tuple[type[Driver], Hardware]]) -> dict[str, float]:

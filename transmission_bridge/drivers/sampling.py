@@ -64,9 +64,9 @@ class ActiveCommands:
                     self._take_out(trajectory.actuators, self._trajectories[:number])
                 self.rows[:, trajectory.actuators] = trajectory.sample(now)
         self._trajectories = [
-            each
-            for each in self._trajectories
-            if len(each.actuators) and each.start + each.times[-1] > now
+            trajectory
+            for trajectory in self._trajectories
+            if len(trajectory.actuators) and trajectory.start + trajectory.times[-1] > now
         ]
 
     def end_rates(self) -> bool:
@@ -91,8 +91,8 @@ class ActiveCommands:
         positioned = ~np.isnan(position)
         has_rate = (np.nan_to_num(velocity) != 0.0) | (np.nan_to_num(effort) != 0.0)
         lost: Mask = actuators & (positioned | has_rate)
-        for each in self._trajectories:
-            lost[each.actuators] |= actuators[each.actuators]
+        for trajectory in self._trajectories:
+            lost[trajectory.actuators] |= actuators[trajectory.actuators]
         ends = np.array([~positioned & ~np.isnan(row) for row in self.rows]) & actuators
         ends[2] &= self._zero_effort
         self.rows[:, actuators] = np.nan
@@ -102,8 +102,8 @@ class ActiveCommands:
 
     @staticmethod
     def _take_out(actuators: Index, trajectories: list[_Trajectory]) -> None:
-        for each in trajectories:
-            each.select(~np.isin(each.actuators, actuators))
+        for trajectory in trajectories:
+            trajectory.select(~np.isin(trajectory.actuators, actuators))
 
 
 class _Trajectory:
@@ -115,16 +115,16 @@ class _Trajectory:
 
     def __init__(self, record: TrajectoryRecord, actuators: Index, start: float) -> None:
         self.actuators, self.start, self.is_running = actuators, start, False
-        points = [each for each in record.points if len(each.positions)] or [
-            each for each in record.points if len(each.velocities)
+        points = [point for point in record.points if len(point.positions)] or [
+            point for point in record.points if len(point.velocities)
         ]
         none = np.full(len(actuators), np.nan)
-        self.times: Array = np.array([each.time[0] + each.time[1] * 1e-9 for each in points])
+        self.times: Array = np.array([point.time[0] + point.time[1] * 1e-9 for point in points])
         # Rows position and velocity of each waypoint.
         self._knots: Array = np.array(
             [
-                [each.positions if len(each.positions) else none for each in points],
-                [each.velocities if len(each.velocities) else none for each in points],
+                [point.positions if len(point.positions) else none for point in points],
+                [point.velocities if len(point.velocities) else none for point in points],
             ]
         )
 

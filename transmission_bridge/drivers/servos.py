@@ -79,9 +79,10 @@ class SerialServos(Driver):
 
     single_turn = True
     _bus: Any = None
+    _is_reopened = False
 
     def configure(self, hardware: Hardware) -> None:
-        """Open the port, and find every servo."""
+        """Open the port, and find every servo; after an outage, those that still answer."""
         try:
             import rustypot
         except ModuleNotFoundError:
@@ -91,17 +92,17 @@ class SerialServos(Driver):
         self._torque = hardware.read_text('torque', 'on')
         if self._torque not in ('on', 'off', 'hold'):
             raise DriverError(f'torque: expected on, off or hold, found {self._torque!r}')
-        self._names = [each.name for each in hardware.actuators]
+        self._names = [actuator.name for actuator in hardware.actuators]
         self._ids = [int(number) for number in hardware.read_numbers('id')]
         if len(set(self._ids)) < len(self._ids):
             raise DriverError(f'two actuators have one id: {self._ids}')
         tables = []
         for actuator in hardware.actuators:
             model = actuator.parameters.get('model') or hardware.read_text('model')
-            found = rustypot.find_model(model)
-            if found is None or found[1].name not in _VELOCITY:
+            definition = rustypot.find_model(model)
+            if definition is None or definition[1].name not in _VELOCITY:
                 raise DriverError(f'{model!r} is no model of Feetech STS or Dynamixel X')
-            tables.append(found[1])
+            tables.append(definition[1])
         self._find_registers(tables)
         self._compute_scales(hardware, tables)
         table = tables[0]
@@ -112,8 +113,12 @@ class SerialServos(Driver):
         except (OSError, ValueError) as error:
             raise DriverError(f'{self._port}: {error}') from None
         everyone = range(len(self._ids))
-        if missing := sorted(set(everyone) - set(self._ask_alone(everyone))):
+        self._live = self._ask_alone(everyone)
+        missing = sorted(set(everyone) - set(self._live))
+        if missing and not (self._live and self._is_reopened):
             raise DriverError(f'no answer at {rate} baud of {self._list_servos(missing)}')
+        if not self._is_reopened:
+            self._is_bounded = np.ones(len(self._ids), dtype=bool)
         self._read_modes(table)
         registers = [register for name in _STATUS if (register := table.register(name))]
         self._status_registers: Iterator[Any] = cycle(registers)
@@ -121,9 +126,9 @@ class SerialServos(Driver):
 
     def activate(self) -> None:
         """Make the present positions the goals, and switch the torque on."""
-        self._live = list(range(len(self._ids)))
         self._misses, self._asked = 0, monotonic()
         self._hold(self._live)
+        self._is_reopened = True
 
     def read(self) -> Array:
         """Read all servos in one request; NaN: a servo does not answer."""
@@ -172,7 +177,7 @@ class SerialServos(Driver):
         name, scale = _STATUS[register.name]
         numbers = np.full(len(self._ids), np.nan)
         blocks = self._read_blocks(self._live, register.addr, register.size)
-        numbers[self._live] = [decode(each, register, self._order) for each in blocks]
+        numbers[self._live] = [decode(block, register, self._order) for block in blocks]
         self._status[name] = numbers * scale
         return self._status
 
@@ -196,10 +201,10 @@ class SerialServos(Driver):
             return [next(filter(None, map(table.register, names))) for names in _STATES]
 
         self._registers, self._turn = find(tables[0]), tables[0].resolution
-        places = [(each.addr, each.size) for each in self._registers]
+        places = [(register.addr, register.size) for register in self._registers]
         for table in tables:
-            if [(each.addr, each.size) for each in find(table)] != places:
-                names = ' and '.join(sorted({each.name for each in tables}))
+            if [(register.addr, register.size) for register in find(table)] != places:
+                names = ' and '.join(sorted({register.name for register in tables}))
                 raise DriverError(f'{names} have different registers: one block for each')
         self._order = tables[0].word_order
         self._torque_at = tables[0].register('torque_enable').addr
@@ -207,10 +212,10 @@ class SerialServos(Driver):
 
     def _compute_scales(self, hardware: Hardware, tables: list[Any]) -> None:
         """Compute the units of the actuators per number in a register; NaN: not read."""
-        given = [each.parameters for each in hardware.actuators]
-        velocity = np.array([_VELOCITY[each.name] for each in tables]) / hardware.scales[1]
-        velocity[['velocity_unit' in each for each in given]] = 1.0
-        effort = np.where(['effort_unit' in each for each in given], 1.0, np.nan)
+        given = [actuator.parameters for actuator in hardware.actuators]
+        velocity = np.array([_VELOCITY[table.name] for table in tables]) / hardware.scales[1]
+        velocity[['velocity_unit' in parameters for parameters in given]] = 1.0
+        effort = np.where(['effort_unit' in parameters for parameters in given], 1.0, np.nan)
         position = 2.0 * math.pi / self._turn / hardware.scales[0]
         self._units: Array = np.array([position, velocity, effort])
 
@@ -220,18 +225,16 @@ class SerialServos(Driver):
         registers = [table.register(name) for name in names[: 4 if table.register('phase') else 1]]
         first, length = find_span(registers)
         modes = {number: name for name, number in table.operating_modes.items()}
-        bounded = []
-        everyone = list(range(len(self._ids)))
-        for index, block in enumerate(self._read_blocks(everyone, first, length, tries=_TRIES)):
-            found = [decode(block[each.addr - first :], each, self._order) for each in registers]
-            mode = modes.get(found[0], 'unknown')
+        blocks = self._read_blocks(self._live, first, length, tries=_TRIES)
+        for index, block in zip(self._live, blocks, strict=True):
+            numbers = [decode(block[at.addr - first :], at, self._order) for at in registers]
+            mode = modes.get(numbers[0], 'unknown')
             if mode not in _FOLLOWS and self._torque != 'off':
                 raise DriverError(f'{self._list_servos([index])} is in mode {mode}, not position')
-            if len(found) > 1:
-                bounded.append(found[2:] != [0, 0] or not found[1] & _COUNTS_TURNS)
+            if len(numbers) > 1:
+                self._is_bounded[index] = numbers[2:] != [0, 0] or not numbers[1] & _COUNTS_TURNS
             else:
-                bounded.append(mode == 'position')
-        self._is_bounded = np.array(bounded)
+                self._is_bounded[index] = mode == 'position'
 
     def _decode(self, block: bytes, register: Any) -> int:
         """Return the number of a register in a block with the state."""
@@ -255,8 +258,8 @@ class SerialServos(Driver):
         ids, problem = [self._ids[index] for index in servos], ''
         for _ in range(tries):
             try:
-                blocks = [bytes(each) for each in self._bus.sync_read_raw_data(ids, first, length)]
-                if all(len(each) == length for each in blocks):
+                blocks = [*map(bytes, self._bus.sync_read_raw_data(ids, first, length))]
+                if all(len(block) == length for block in blocks):
                     return blocks
                 problem = 'an answer of another request'
             except RuntimeError as error:
@@ -266,12 +269,12 @@ class SerialServos(Driver):
 
     def _ask_alone(self, servos: Iterable[int], tries: int = 2) -> list[int]:
         """Return the servos that answer; an absent one would cost the others every answer."""
-        found = []
+        answering = []
         for index in servos:
             with suppress(DriverError):
                 self._read_states([index], tries)
-                found.append(index)
-        return found
+                answering.append(index)
+        return answering
 
     def _ask_absent(self, absent: list[int]) -> None:
         """Let absent servos that answer again hold their present position."""
@@ -292,8 +295,8 @@ class SerialServos(Driver):
             ids = [self._ids[index] for index in servos]
             # Goals first: with the torque on, a servo moves to its goal.
             ticks = [
-                self._decode(each, self._registers[0])
-                for each in self._read_states(servos, _TRIES)
+                self._decode(block, self._registers[0])
+                for block in self._read_states(servos, _TRIES)
             ]
             self._bus.sync_write_register(ids, 'goal_position', ticks)
         self._switch_torque(servos, int(self._torque != 'off'))
@@ -306,7 +309,7 @@ class SerialServos(Driver):
             self._bus.sync_write_register(ids, 'torque_enable', [on] * len(ids))
             with suppress(DriverError):
                 blocks = self._read_blocks(servos, self._torque_at, _OF_TORQUE)
-                if all(each[0] == on for each in blocks):
+                if all(block[0] == on for block in blocks):
                     return
         raise DriverError(f'{self._port}: it is not known whether the torque is {_WORDS[on]}')
 
@@ -316,8 +319,8 @@ class SerialServos(Driver):
 
 def find_span(registers: list[Any]) -> tuple[int, int]:
     """Return address and length of the block with these registers."""
-    first = min(each.addr for each in registers)
-    return first, max(each.addr + each.size for each in registers) - first
+    first = min(register.addr for register in registers)
+    return first, max(register.addr + register.size for register in registers) - first
 
 
 def decode(block: bytes, register: Any, order: Any) -> int:

@@ -11,7 +11,7 @@ from time import monotonic
 import numpy as np
 
 from transmission_bridge.drivers.driver import Command, Driver, Hardware
-from transmission_bridge.sim import Drive, DriveCommand, DriverSettings, Mode
+from transmission_bridge.sim import Drive, DriverSettings, Mode
 from transmission_bridge.types import Array
 
 
@@ -38,7 +38,7 @@ class SimulatedDriver(Driver):
         self._random = np.random.default_rng(0)
         stops = ('stop_lower', -np.inf), ('start', np.nan), ('stop_upper', np.inf)
         self._lower, start, self._upper = (
-            np.array(hardware.read_numbers(*each)) * hardware.scales[0] for each in stops
+            np.array(hardware.read_numbers(*parameter)) * hardware.scales[0] for parameter in stops
         )
         free = hardware.compute_start() * hardware.scales[0]
         start = np.where(np.isnan(start), free, start)
@@ -68,4 +68,4 @@ class SimulatedDriver(Driver):
         given = ~np.isnan(rows)
         mode = np.where(given.any(axis=0), given.argmax(axis=0), Mode.NONE).astype(np.int8)
         target = rows[mode, np.arange(len(mode))]
-        self._drive = self._drive.commanded(DriveCommand(mode, target))
+        self._drive = self._drive.commanded(mode, target)

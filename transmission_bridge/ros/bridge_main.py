@@ -6,30 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from transmission_bridge.ros.command_line import run_node_command
-
-if TYPE_CHECKING:
-    from transmission_bridge.ros.bridge_node import TransmissionBridge
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the bridge until a signal stops it, and return the exit code."""
-
-    def import_bridge() -> type[TransmissionBridge]:
-        from transmission_bridge.ros.bridge_node import TransmissionBridge
-
-        return TransmissionBridge
-
     return run_node_command(
         'bridge_node',
+        'TransmissionBridge',
         'Give an actuator-space robot driver a joint-space interface, from the transmissions in '
         'the robot description.',
         'Example with ROS arguments: bridge_node --urdf robot.urdf --ros-args -p limits:=reject',
-        import_bridge,
         args,
-        on_stop=lambda node: node.shut_down(),
         is_bridge=True,
     )
 

@@ -183,7 +183,7 @@ class TransmissionBridge(LifecycleNode):
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
         robot = load_transmissions(description_source.read_description(text), options)
-        self._log_findings(each for each in robot.findings if each.severity != 'info')
+        self._log_findings(finding for finding in robot.findings if finding.severity != 'info')
         self._log_findings(warn_of_endless_commands(robot.description, options.command_timeout))
         for option in ('actuator_names', 'wrap_period', 'actuator_units'):
             pairs = split_pairs(option, getattr(options, option))
@@ -370,7 +370,7 @@ class TransmissionBridge(LifecycleNode):
     def _warn_of_numbers(self, robot: RobotTransmissions) -> None:
         """Log the implausible numbers that were not logged before."""
         before, self._implausible = self._implausible, warn_of_implausible_numbers(robot)
-        self._log_findings([each for each in self._implausible if each not in before])
+        self._log_findings([finding for finding in self._implausible if finding not in before])
 
     # -- autostart -------------------------------------------------------------------------------
 

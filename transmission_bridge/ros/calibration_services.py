@@ -252,7 +252,7 @@ class CalibrationServices:
                 raise MessageError('unknown', f'no state of {name} was received')
         check_at_rest(
             session.robot,
-            [session.robot.joint_names[joint] for each in bindings for joint in each.joints],
+            [session.robot.joint_names[joint] for binding in bindings for joint in binding.joints],
             actuators,
             held=session.gate.ledger.mask_position_joints(),
             max_velocity=session.options.zero_max_velocity,

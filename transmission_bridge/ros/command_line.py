@@ -6,39 +6,83 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 import sys
+from typing import Any
 
 from transmission_bridge.errors import describe_unknown_option
-from transmission_bridge.ros.process import NodeT, run
+from transmission_bridge.ros.process import run
 
 
 def run_node_command(
     program: str,
+    node_class: str,
     description: str,
     example: str,
-    import_node: Callable[[], Callable[..., NodeT]],
     args: Sequence[str] | None,
     *,
-    on_stop: Callable[[NodeT], object],
     is_bridge: bool = False,
 ) -> int:
     """
     Run a node with a robot description as a process.
 
-    :param program: Its name on the command line.
+    :param program: Its name on the command line, and its module in ``ros``.
+    :param node_class: Its class, which takes ``parameter_overrides``, and has ``shut_down``.
     :param description: Its purpose, in a sentence.
     :param example: A command line with ROS arguments, for the help text.
-    :param import_node: Imports the class of the node, which takes ``parameter_overrides``.
     :param args: Command line without the program's name, ``sys.argv[1:]`` by default.
-    :param on_stop: As in :func:`~transmission_bridge.ros.process.run`.
     :param is_bridge: Whether the node can simulate its drivers, and starts by itself if it is
         given a description.
     :returns: The exit code: 0, or 1 if the description or a parameter cannot be used. A mistake
         in the command line exits with 2, as in argparse.
     """
     given = list(sys.argv[1:] if args is None else args)
+    parser = _make_parser(program, description, example, is_bridge=is_bridge)
+    own = remove_ros_arguments(given)
+    problem = describe_unknown_option(own, parser)
+    if not problem and '--params-file' in given:
+        # Imported here, because it is slow.
+        from transmission_bridge.bridge.options import describe_damaged_files
+
+        problem = describe_damaged_files(given)
+    if problem:
+        parser.error(problem)
+    try:
+        options = parser.parse_args(own)
+    except KeyboardInterrupt:
+        # A pipe may block. Nothing has started yet, so the process ends like a command.
+        raise SystemExit(130) from None
+
+    def make_described_node() -> Any:
+        # Imported here, because run() handles signals now, and these imports are slow.
+        from rclpy.parameter import Parameter
+
+        from transmission_bridge.bridge.options import warn_of_unused_parameter_files
+
+        values = {'robot_description': options.urdf} if options.urdf else {}
+        if is_bridge and options.simulate:
+            values['hardware_plugins'] = ['*=transmission_bridge/SimulatedDriver']
+        more = {'autostart': bool(options.urdf)} if is_bridge else {}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        module = import_module(f'transmission_bridge.ros.{program}')
+        node = getattr(module, node_class)(parameter_overrides=overrides, **more)
+        for sentence in warn_of_unused_parameter_files(given, node.get_fully_qualified_name()):
+            node.get_logger().warning(sentence)
+        return node
+
+    return run(
+        make_described_node,
+        given,
+        executor=options.executor,
+        on_stop=lambda node: node.shut_down(),
+    )
+
+
+def _make_parser(
+    program: str, description: str, example: str, *, is_bridge: bool
+) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program, description=description, epilog=example, allow_abbrev=False
     )
@@ -70,32 +114,7 @@ def run_node_command(
             help="simulate all motors: -p hardware_plugins:=['*=transmission_bridge/"
             "SimulatedDriver']",
         )
-    own = remove_ros_arguments(given)
-    if problem := describe_unknown_option(own, parser) or _describe_damaged_files(given):
-        parser.error(problem)
-    try:
-        options = parser.parse_args(own)
-    except KeyboardInterrupt:
-        # A pipe may block. Nothing has started yet, so the process ends like a command.
-        raise SystemExit(130) from None
-
-    def make_described_node() -> NodeT:
-        # Imported here, because run() handles signals now, and these imports are slow.
-        from rclpy.parameter import Parameter
-
-        from transmission_bridge.bridge.options import warn_of_unused_parameter_files
-
-        values = {'robot_description': options.urdf} if options.urdf else {}
-        if is_bridge and options.simulate:
-            values['hardware_plugins'] = ['*=transmission_bridge/SimulatedDriver']
-        more = {'autostart': bool(options.urdf)} if is_bridge else {}
-        overrides = [Parameter(name, value=value) for name, value in values.items()]
-        node = import_node()(parameter_overrides=overrides, **more)
-        for sentence in warn_of_unused_parameter_files(given, node.get_fully_qualified_name()):
-            node.get_logger().warning(sentence)
-        return node
-
-    return run(make_described_node, given, executor=options.executor, on_stop=on_stop)
+    return parser
 
 
 def _add_drivers(path: str) -> str:
@@ -120,15 +139,6 @@ def _add_drivers(path: str) -> str:
     if not kinds:
         raise argparse.ArgumentTypeError(f'{path} has no subclass of transmission_bridge.Driver')
     return path
-
-
-def _describe_damaged_files(arguments: Sequence[str]) -> str:
-    if '--params-file' not in arguments:
-        return ''
-    # Imported here, because it is slow.
-    from transmission_bridge.bridge.options import describe_damaged_files
-
-    return describe_damaged_files(arguments)
 
 
 def _read_urdf(path: str) -> str:

@@ -91,10 +91,10 @@ class DescriptionSource:
     def wait_for_message(self, seconds: float) -> None:
         """Wait for a description on the topic: a latched one may not have arrived yet."""
         qos = describe_endpoint('robot_description')['qos_profile']
-        found, message = wait_for_message(
+        has_come, message = wait_for_message(
             String, self._node, PARAMETER, qos_profile=qos, time_to_wait=seconds
         )
-        if found and message is not None and len(message.data) <= _LARGEST:
+        if has_come and message is not None and len(message.data) <= _LARGEST:
             self._received = message.data
 
     @property
@@ -114,21 +114,21 @@ class DescriptionSource:
         """A sentence on the reason for a missing description, and how to provide one."""
         topic = self._subscription.topic_name
         publishers = Graph(self._node).list_publishers(PARAMETER)
-        found = f'topic {topic} has {counted(len(publishers), "publisher")}'
+        state = f'topic {topic} has {counted(len(publishers), "publisher")}'
         unheard = describe_incompatible_peers(publishers, self._subscription)
         if unheard:
-            found += f', incompatible: {shortened(unheard, show=str)}'
+            state += f', incompatible: {shortened(unheard, show=str)}'
         elif self._is_empty:
-            found = f'the message on topic {topic} is empty'
+            state = f'the message on topic {topic} is empty'
         others = [
             name
             for name, types in self._node.get_topic_names_and_types()
             if name.rpartition('/')[2] == PARAMETER and name != topic and _TYPE in types
         ]
         if others:
-            found += f'; other topics: {shortened(others, show=str)}'
+            state += f'; other topics: {shortened(others, show=str)}'
         return (
-            f'no {PARAMETER} yet: {found}; publish it there (robot_state_publisher does), or give '
+            f'no {PARAMETER} yet: {state}; publish it there (robot_state_publisher does), or give '
             '--urdf FILE (node), robot_description_file:=FILE (launch files) or the '
             f'parameter {PARAMETER}'
         )

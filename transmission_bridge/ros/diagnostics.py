@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 import time
-import traceback
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -81,7 +80,7 @@ class DiagnosticsPublisher:
         log: ThrottledLog,
     ) -> None:
         self._node, self._facts, self._session = node, facts, session
-        self._description, self._log = description, log
+        self._description = description
         self._name = node.get_fully_qualified_name().lstrip('/')
         self._watch: tuple[BridgeSession, BridgeWatch] | None = None
         # Start of the session that was open at the last look, by the clock of times of receipt.
@@ -94,27 +93,22 @@ class DiagnosticsPublisher:
             **describe_endpoint('/diagnostics', overridable=False)
         )
         # Not the node's clock: simulated time may stand still.
-        self._timer = node.create_timer(_PERIOD, self._publish_safely, clock=STEADY)
-
-    def _publish_safely(self) -> None:
-        try:
-            self._publish_diagnostics()
-        except Exception:  # a bug must not end the executor
-            self._log.error(('diagnostics', 'bug'), f'diagnostics: bug\n{traceback.format_exc()}')
+        publish = log.guard('diagnostics', self._publish_diagnostics)
+        self._timer = node.create_timer(_PERIOD, publish, clock=STEADY)
 
     def _publish_diagnostics(self) -> None:
         session, graph, hardware = self._session(), Graph(self._node), ''
         statuses = [self._inspect_life_cycle(session, graph)]
         self._log_troubles(statuses, self._node_log)
         if session is not None:
-            found = self._inspect_session(session, graph)
+            of_session = self._inspect_session(session, graph)
             if session.is_open:
-                self._log_troubles(found, self._session_log)
-            statuses += found
+                self._log_troubles(of_session, self._session_log)
+            statuses += of_session
             hardware = session.robot.description.name
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        message.status = [_make_message(each, self._name, hardware) for each in statuses]
+        message.status = [_make_message(status, self._name, hardware) for status in statuses]
         self._publisher.publish(message)
 
     def _log_troubles(self, statuses: Iterable[Status], log: TroubleLog) -> None:
@@ -140,17 +134,17 @@ class DiagnosticsPublisher:
         ]
         if session is not None:
             robot = session.robot
-            found = Counter(each.severity for each in robot.findings)
-            tuned = shortened([each.text for each in about.refused], show=str)
+            counts = Counter(finding.severity for finding in robot.findings)
+            tuned = shortened([finding.text for finding in about.refused], show=str)
             facts += [
                 Fact('robot', robot.description.name),
                 Fact('joints', len(robot.joint_names)),
                 Fact('actuators', len(robot.actuator_names)),
                 Fact('transmissions', len(robot.transmissions)),
                 Fact('passed through', ', '.join(robot.pass_through)),
-                *(Fact(f'findings {kind}', found[kind]) for kind in ('error', 'warning', 'info')),
+                *(Fact(f'findings {kind}', counts[kind]) for kind in ('error', 'warning', 'info')),
                 # Both are logged at configure.
-                Fact('errors of the description', found['error'] or '', WARN, False),
+                Fact('errors of the description', counts['error'] or '', WARN, False),
                 Fact('tuned_file', tuned, ERROR, False),
                 Fact('missing', session.missing, ERROR),
             ]
@@ -167,7 +161,7 @@ class DiagnosticsPublisher:
         now, steady = session.time(), time.monotonic()
         period, self._looked = steady - self._looked, steady
         look = Moment(now, period, None if opened is None else now - opened)
-        commands = [f'{each}actuator_commands' for each in session.drivers.namespaces]
+        commands = [f'{space}actuator_commands' for space in session.drivers.namespaces]
         contested = ('joint_states', *commands) if session.is_open else ()
         inputs, outputs = {}, {}
         for topic, ours in session.inputs.subscriptions.items():
@@ -186,8 +180,8 @@ class DiagnosticsPublisher:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
                 peers = outputs[topic]
                 outputs[topic] = Peers(*peers[:1], ('this process', *peers.names), *peers[2:])
-        found = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
-        return [*found, *(inspect_host(driver.host) for driver in session.hosted)]
+        statuses = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
+        return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
 
 
 def _find_peers(

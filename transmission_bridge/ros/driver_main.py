@@ -6,29 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from transmission_bridge.ros.command_line import run_node_command
-
-if TYPE_CHECKING:
-    from transmission_bridge.ros.driver_node import DriverNode
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a driver until a signal stops it, and return the exit code."""
-
-    def import_driver() -> type[DriverNode]:
-        from transmission_bridge.ros.driver_node import DriverNode
-
-        return DriverNode
-
     return run_node_command(
         'driver_node',
+        'DriverNode',
         'Run a driver in Python on the topics actuator_states and actuator_commands.',
         'Example with ROS arguments: driver_node --urdf robot.urdf --ros-args -p block:=left_arm',
-        import_driver,
         args,
-        on_stop=lambda node: node.end_driver(),
     )
 
 

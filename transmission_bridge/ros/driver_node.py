@@ -111,7 +111,7 @@ class DriverNode(Node):
         names = [name for driver in hosted for name in driver.host.names]
         self.get_logger().info(f'the driver is active: {shortened(names)}')
 
-    def end_driver(self) -> None:
+    def shut_down(self) -> None:
         """Deactivate and clean up the driver."""
         if self._hosted is not None:
             self._hosted.end()

@@ -19,7 +19,6 @@ import math
 import re
 import sys
 import time
-import traceback
 from typing import Any
 
 import numpy as np
@@ -47,6 +46,7 @@ from transmission_bridge.messages import (
     LayoutTable,
     TrajectoryRecord,
 )
+from transmission_bridge.ros.optional_topics import compute_delay
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, EMPTY, Mask
@@ -160,7 +160,7 @@ def inspect_host(host: DriverHost) -> Status:
     is_slow = facts.life == 'active' and facts.rate < _SLOW * rate and lasts > _SLOW / rate
     slow = f'{facts.rate:.0f} cycles/s, the rate is {rate:g}, a cycle takes {1e3 * lasts:.1f} ms'
     level = ERROR if facts.failing_for > _HANG else WARN
-    found = [
+    lines = [
         Fact('plugin', type(host.driver).__name__),
         Fact('state', facts.life),
         Fact('hangs', words * hangs, ERROR),
@@ -176,11 +176,13 @@ def inspect_host(host: DriverHost) -> Status:
         *(Fact(f'failures {method}', count) for method, count in facts.failures.items()),
     ]
     for name, numbers in facts.status.items():
-        found += [
-            Fact(f'{name} {each}', f'{x:g}') for each, x in zip(host.names, numbers, strict=True)
+        lines += [
+            Fact(f'{name} {motor}', f'{x:g}') for motor, x in zip(host.names, numbers, strict=True)
         ]
     return make_status(
-        f'driver {host.hardware.name}', found, 'running' * (facts.life == 'active') or 'stopped'
+        f'driver {host.hardware.name}',
+        lines,
+        'running' * (facts.life == 'active') or 'stopped',
     )
 
 
@@ -204,7 +206,7 @@ class HostedDriver:
         **limits: Any,
     ) -> None:
         self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
-        self._log = log
+        self._take = log.guard(topic, self._take_state)
         self._asked = -math.inf
         self.receive: Receive = lambda record, layout, forgotten: None
         self.copies: Mapping[str, Publisher] = {}
@@ -220,13 +222,7 @@ class HostedDriver:
         if executor is not None and now - self._asked > _LOST:
             self._asked = now
             with suppress(Exception):  # the executor may end at this moment
-                executor.create_task(self._take_safely)
-
-    def _take_safely(self) -> None:
-        try:
-            self._take_state()
-        except Exception:  # a bug must not end the executor
-            self._log.error(('driver', 'bug'), f'{self.topic}: bug\n{traceback.format_exc()}')
+                executor.create_task(self._take)
 
     def _take_state(self) -> None:
         self._asked = -math.inf
@@ -247,13 +243,9 @@ class HostedDriver:
 
     def send_trajectory(self, record: TrajectoryRecord) -> None:
         """Hand a trajectory over."""
-        delay = 0.0
-        if record.stamp != (0, 0):
-            now = self._node.get_clock().now().seconds_nanoseconds()
-            delay = record.stamp[0] - now[0] + (record.stamp[1] - now[1]) * 1e-9
-        if not self.host.send_trajectory(
-            record, [self._index[each] for each in record.names], delay
-        ):
+        delay = compute_delay(record, self._node.get_clock().now().seconds_nanoseconds())
+        actuators = [self._index[name] for name in record.names]
+        if not self.host.send_trajectory(record, actuators, delay):
             log_text(self._node, 'warning', f'{self.topic}: all waypoints are in the past')
 
     def _find_copy(self, topic: str) -> Publisher | None:
@@ -327,10 +319,10 @@ def find_hosted_drivers(
     """
     plugins = split_pairs('hardware_plugins', options.hardware_plugins)
     check_plugins(robot, plugins)
-    found = find_drivers(robot, plugins)
-    if not found:
+    by_block = find_drivers(robot, plugins)
+    if not by_block:
         return [], options
-    hosted = {each.name for _, hardware in found.values() for each in hardware.actuators}
+    hosted = {each.name for _, hardware in by_block.values() for each in hardware.actuators}
     has_all = hosted == set(robot.actuator_names)
     names = [
         f'{entry}={name}'
@@ -338,17 +330,17 @@ def find_hosted_drivers(
         if name not in hosted
     ]
     drivers = []
-    for block, (kind, hardware) in found.items():
+    for block, (kind, hardware) in by_block.items():
         # A token of a topic has no other characters, and no digit first.
         token = re.sub(r'^(?=\d)', '_', re.sub(r'\W', '_', block, flags=re.ASCII))
-        is_alone = has_all and len(found) == 1
+        is_alone = has_all and len(by_block) == 1
         topic = STATES if is_alone or not block else f'{token}/{STATES}'
         if topic != STATES:
             names += [f'{topic}:{each.name}={each.name}' for each in hardware.actuators]
         drivers.append((topic, kind, hardware))
     others = () if has_all else options.actuator_state_topics
     topics = dict.fromkeys((*others, *(topic for topic, *_ in drivers)))
-    periods = {name: f'{period:.12g}' for name, period in list_periods(found).items()}
+    periods = {name: f'{period:.12g}' for name, period in list_periods(by_block).items()}
     periods |= split_pairs('wrap_period', options.wrap_period)
     return drivers, replace(
         options,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -15,8 +15,7 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from transmission_bridge.bridge import DriverNames, Gate, Plan, SINGLE_TOPICS, Stamp
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge import Bridge, Gate, Plan, SINGLE_TOPICS, Stamp
 from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import (
@@ -50,9 +49,7 @@ class SensorTopics:
     """
     Topics of absolute encoders and torque sensors; each driver has inputs in its namespace.
 
-    :param drivers: Names and namespaces of the drivers.
-    :param actuator_position: Returns the actuators' positions at a time [s].
-    :param take_absolute: Called with the absolute positions of the actuators, at a time [s].
+    :param bridge: Knows the positions of the actuators, and uses their absolute positions.
     """
 
     def __init__(
@@ -60,14 +57,10 @@ class SensorTopics:
         inputs: InputTopics,
         outputs: OutputTopics,
         robot: RobotTransmissions,
-        options: BridgeOptions,
-        drivers: DriverNames,
-        *,
-        actuator_position: Callable[[float], Array],
-        take_absolute: Callable[[Array, float], None],
+        bridge: Bridge,
     ) -> None:
-        self._take_absolute = take_absolute
-        self._actuator_position = actuator_position
+        self._bridge = bridge
+        drivers, options = bridge.plan.drivers, bridge.plan.options
         self._encoder = JointStateEncoder()
         self.paths: dict[str, SensorPath] = {}
         self._outputs = {}
@@ -99,7 +92,7 @@ class SensorTopics:
     def find_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
         path = self.paths[_ABSOLUTE]
-        return path.find_joint_values(self._actuator_position(now), now, max_age)
+        return path.find_joint_values(self._bridge.states.read_values(now)[0], now, max_age)
 
     def _map_sensor(
         self,
@@ -110,12 +103,12 @@ class SensorTopics:
         now: float,
         topic: str,
     ) -> None:
-        position = self._actuator_position(now)
+        states = self._bridge.states
         path = self.paths[source]
-        joints = path.map_sensors(layout, data, position, stamp, now, topic)
+        joints = path.map_sensors(layout, data, states.read_values(now)[0], stamp, now, topic)
         if source == _ABSOLUTE:
             absolute = path.find_actuator_values(now, max_age=0.0)
-            self._take_absolute(absolute, now)
+            states.use_absolute_positions(absolute, now)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode_record(joints))
 
@@ -124,23 +117,27 @@ class SensorTopics:
 
 
 def subscribe_joint_arrays(
-    inputs: InputTopics, joints: Sequence[str], take: Callable[[str, str, Array, float], None]
+    inputs: InputTopics, gate: Gate, ros_time: Callable[[], Stamp]
 ) -> tuple[str, ...]:
     """
     Subscribe to ``position_commands``, ``velocity_commands`` and ``effort_commands``.
 
     Only the data are used, because publishers fill the layout of the message differently.
 
-    :param joints: Order of the values; if empty, the topics do not exist.
-    :param take: Called with topic, interface, values and time of receipt; may raise
-        :class:`MessageError`.
+    The topics do not exist without ``command_joints``, the order of the values.
+
+    :param gate: Maps and sends the values.
+    :param ros_time: Returns the time of the clock of stamps.
     :returns: The subscribed topics.
     """
 
     def receive_array(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
-        take(topic, interface, np.array(message.data, dtype=np.float64), now)
+        values = np.array(message.data, dtype=np.float64)
+        gate.send_interface_command(topic, interface, values, ros_time(), now)
 
-    topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
+    topics = {}
+    if gate.plan.options.command_joints:
+        topics = {f'{interface}_commands': interface for interface in FIELDS}
     for topic, interface in topics.items():
         inputs.subscribe_commands(topic, partial(receive_array, topic, interface))
     return tuple(topics)
@@ -204,15 +201,16 @@ def subscribe_trajectories(inputs: InputTopics, gate: Gate, ros_time: Callable[[
 
     def map_trajectory(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
-        delay = 0.0
-        if trajectory.stamp != (0, 0):
-            seconds, nanoseconds = (
-                a - b for a, b in zip(trajectory.stamp, ros_time(), strict=True)
-            )
-            delay = seconds + nanoseconds * 1e-9
-        gate.send_joint_trajectory(trajectory, now, now + delay)
+        gate.send_joint_trajectory(trajectory, now, now + compute_delay(trajectory, ros_time()))
 
     inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)
+
+
+def compute_delay(trajectory: TrajectoryRecord, now: Stamp) -> float:
+    """Return the time until a trajectory starts [s]: at its stamp, or at once without a stamp."""
+    if trajectory.stamp == (0, 0):
+        return 0.0
+    return trajectory.stamp[0] - now[0] + (trajectory.stamp[1] - now[1]) * 1e-9
 
 
 # -- Messages to the drivers ---------------------------------------------------------------------
@@ -220,29 +218,22 @@ def subscribe_trajectories(inputs: InputTopics, gate: Gate, ros_time: Callable[[
 
 def add_driver_senders(outputs: OutputTopics, plan: Plan) -> None:
     """Add publishers of the messages to the drivers."""
-    makers: dict[str, Callable[[Any], Any]] = {'actuator_trajectory': _make_trajectory}
-    makers |= dict.fromkeys((f'actuator_{each}_commands' for each in FIELDS), _make_array)
-    for topic in ('actuator_commands', *makers):
-        is_array = makers.get(topic) is _make_array
-        namespaces = tuple(plan.orders) if is_array else plan.drivers.namespaces
+
+    def publish_array(publish: Callable[[Any], object], values: Array) -> None:
+        publish(Float64MultiArray(data=array('d', values.tobytes())))
+
+    def publish_trajectory(publish: Callable[[Any], object], record: TrajectoryRecord) -> None:
+        message = JointTrajectory()
+        fill_trajectory(message, record, JointTrajectoryPoint)
+        publish(message)
+
+    own, ordered = plan.drivers.namespaces, tuple(plan.orders)
+    for topic, namespaces, adapt in (
+        ('actuator_commands', own, None),
+        ('actuator_trajectory', own, publish_trajectory),
+        *((f'actuator_{field}_commands', ordered, publish_array) for field in FIELDS),
+    ):
         for namespace, publisher in outputs.add_driver_publishers(topic, namespaces).items():
-            publish = publisher.publish
-            if topic in makers:
-                publish = partial(_publish_content, publish, makers[topic])
-            outputs.senders[f'{namespace}{topic}'] = publish
-
-
-def _publish_content(
-    publish: Callable[[Any], object], make: Callable[[Any], Any], content: Any
-) -> None:
-    publish(make(content))
-
-
-def _make_array(values: Array) -> Float64MultiArray:
-    return Float64MultiArray(data=array('d', values.tobytes()))
-
-
-def _make_trajectory(record: TrajectoryRecord) -> JointTrajectory:
-    message = JointTrajectory()
-    fill_trajectory(message, record, JointTrajectoryPoint)
-    return message
+            publish: Callable[[Any], object] = publisher.publish
+            send = publish if adapt is None else partial(adapt, publish)
+            outputs.senders[f'{namespace}{topic}'] = send

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
-    IntegerRange,
     ParameterDescriptor,
     ParameterType,
     SetParametersResult,
@@ -21,7 +20,6 @@ from rcl_interfaces.msg import (
 from rclpy.exceptions import (
     InvalidParameterValueException,
     InvalidTopicNameException,
-    ParameterUninitializedException,
 )
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -125,11 +123,11 @@ def check_type(name: str, value: Any, default: Any) -> Any:
     """
     is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if isinstance(default, list):
-        if is_list and all(type(each) is str for each in value):
+        if is_list and all(type(item) is str for item in value):
             return list(value)
     elif isinstance(default, tuple):
-        if is_list and all(type(each) in (int, float) for each in value):
-            return [_convert_exactly(name, each) for each in value]
+        if is_list and all(type(item) in (int, float) for item in value):
+            return [_convert_exactly(name, item) for item in value]
     elif isinstance(default, float) and type(value) in (int, float):
         return _convert_exactly(name, value)
     elif type(value) is type(default):
@@ -209,21 +207,11 @@ def declare_options(node: Node) -> None:
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
-            # The range of a descriptor has no special values and no numbers in texts.
+            # Not as a range of the descriptor, which has no special values.
             descriptor.additional_constraints = f'Range: {span}'
-        if span is not None and type(option.default) is float:
-            descriptor.floating_point_range = [
-                FloatingPointRange(from_value=span.least, to_value=span.maximum)
-            ]
-        elif span is not None and type(option.default) is int:
-            descriptor.integer_range = [
-                IntegerRange(from_value=int(span.least), to_value=int(span.maximum))
-            ]
-        else:
+        default = list(option.default) if isinstance(option.default, tuple) else option.default
+        if not isinstance(default, int | float):  # numbers in texts are checked with all options
             span = None
-        default = option.default
-        if isinstance(default, tuple):
-            default = list(default)
         declare_parameter(node, option.name, default, descriptor, choices, span)
     # No later value could mend them, because they are read-only.
     read_bridge_options(node)
@@ -237,10 +225,7 @@ def read_bridge_options(node: Node) -> BridgeOptions:
     """
     values: dict[str, Any] = {}
     for option in fields(BridgeOptions):
-        try:
-            value = node.get_parameter(option.name).value
-        except ParameterUninitializedException:
-            continue
+        value = node.get_parameter(option.name).value
         values[option.name] = tuple(value) if isinstance(option.default, tuple) else value
     options = BridgeOptions(**values)
     for topic in options.actuator_state_topics:
@@ -380,15 +365,11 @@ class LiveParameters:
         """
         kept: dict[str, float | bool] = {}
         for transmission in robot.transmissions:
-            names = [n for n, each in self._tunables.items() if each.transmission == transmission]
-            ours = {
-                name: self._set_since_start[name]
-                for name in names
-                if name in self._set_since_start
-            }
+            names = {n for n, each in self._tunables.items() if each.transmission == transmission}
+            ours = {n: value for n, value in self._set_since_start.items() if n in names}
+            others = {n: value for n, value in from_files.items() if n in names}
             if not ours:
                 continue
-            others = {name: from_files[name] for name in names if name in from_files}
             try:
                 robot.with_parameters(strip_prefixes(others | ours))
             except TransmissionBridgeError as error:
@@ -418,12 +399,12 @@ class LiveParameters:
         Before configure, only for names that configure does not declare: a misspelt name may be
         the reason why the node is unconfigured. After configure, for the others.
         """
-        robot, known = self._robot, self._node.get_parameters_by_prefix('')
+        robot, declared = self._robot, self._node.get_parameters_by_prefix('')
         for name in read_given_values(self._node):
             is_late = name.startswith(_DECLARED_LATE)
             if self._node.has_parameter(name) or is_late != (robot is not None):
                 continue
-            reason = closest(name, known, most=1)
+            reason = closest(name, declared, most=1)
             for spec in robot.refused if robot is not None else ():
                 if name.startswith(f'{PREFIX}{spec.name}.'):
                     reason = f", because transmission '{spec.name}' is rejected"

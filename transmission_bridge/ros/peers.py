@@ -50,24 +50,24 @@ class Graph:
         if topic not in self._publishers:
             # Counting is cheap, and most topics have no publisher.
             count = self._node.count_publishers(self.resolve_topic(topic))
-            found = self._node.get_publishers_info_by_topic(topic) if count else []
-            self._publishers[topic] = found
+            publishers = self._node.get_publishers_info_by_topic(topic) if count else []
+            self._publishers[topic] = publishers
         return self._publishers[topic]
 
     def list_subscribers(self, topic: str) -> list[Any]:
         """Return the subscribers of a topic, without the tools of this package."""
         if not self._node.count_subscribers(self.resolve_topic(topic)):
             return []
-        found = self._node.get_subscriptions_info_by_topic(topic)
-        return [each for each in found if not each.node_name.startswith(TOOLS)]
+        peers = self._node.get_subscriptions_info_by_topic(topic)
+        return [peer for peer in peers if not peer.node_name.startswith(TOOLS)]
 
     def list_rivals(self, topic: str) -> list[str]:
         """Return the names of other nodes that publish a topic of this node."""
         names = list_node_names(self.list_publishers(topic))
         # Of our full name, all but one are a namesake's.
-        own = shown(self._node.get_fully_qualified_name())
-        if own in names:
-            names.remove(own)
+        full_name = shown(self._node.get_fully_qualified_name())
+        if full_name in names:
+            names.remove(full_name)
         return sorted(set(names))
 
 
@@ -83,17 +83,18 @@ def describe_incompatible_peers(peers: Iterable[Any], ours: Any) -> list[str]:
     :param peers: The publishers of our subscription, or the subscribers of our publisher.
     """
     package, message = ours.msg_type.__module__.partition('.')[0], ours.msg_type.__name__
-    found, expected, own = [], f'{package}/msg/{message}', _fill_durations(ours.qos_profile)
+    expected, profile = f'{package}/msg/{message}', _fill_durations(ours.qos_profile)
+    incompatible = []
     for peer in peers:
-        both = own, _fill_durations(peer.qos_profile)
+        both = profile, _fill_durations(peer.qos_profile)
         both = both if isinstance(ours, Publisher) else both[::-1]
         compatibility, reason = qos_check_compatible(*both)
         if peer.topic_type != expected:
             reason = f'message type {shown(peer.topic_type)}, expected {expected}'
         elif compatibility != QoSCompatibility.ERROR:
             continue
-        found.append(f'{shown(_find_full_name(peer))} ({reason.rstrip(";")})')
-    return found
+        incompatible.append(f'{shown(_find_full_name(peer))} ({reason.rstrip(";")})')
+    return incompatible
 
 
 def _find_full_name(peer: Any) -> str:

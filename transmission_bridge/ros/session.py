@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 import math
 import time
-import traceback
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from rclpy.node import Node
 
 from transmission_bridge.bridge import Bridge, StallWatch, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
-from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.errors import shortened
 from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
 from transmission_bridge.ros.hosting import (
@@ -121,7 +120,6 @@ class ReceiptClock:
     The clock for times of receipt: the steady clock, or simulated ROS time.
 
     :param node: The node; its ``use_sim_time`` must not change afterwards.
-    :ivar is_simulated: Whether it is ROS time.
     :ivar now: Returns the time [s].
     :ivar at_state: Returns the time [s] at which the state of a driver was received.
     :ivar watch_clocks: Clocks of timers that check timeouts.
@@ -134,8 +132,7 @@ class ReceiptClock:
         self.rate_clock = STEADY
         self.now: Callable[[], float] = time.monotonic
         self.at_state: Callable[[], float] = time.monotonic
-        self.is_simulated = is_simulated(node)
-        if self.is_simulated:
+        if is_simulated(node):
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
             self.now, self.at_state = simulated.read_time, simulated.at_state
@@ -187,8 +184,8 @@ class BridgeSession:
         self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
         self.robot = robot
-        found, self.options = find_hosted_drivers(robot, options)
-        self.hosted = HostedDrivers(node, log, found, zero_effort=options.zero_effort)
+        drivers, self.options = find_hosted_drivers(robot, options)
+        self.hosted = HostedDrivers(node, log, drivers, zero_effort=options.zero_effort)
         self.state_topics = tuple(dict.fromkeys(self.options.actuator_state_topics))
         try:
             self._make_bridge(robot, log)
@@ -204,7 +201,14 @@ class BridgeSession:
         self.states = self.bridge.states
         self.gate = self.bridge.gate
         self.drivers = self.bridge.plan.drivers
-        self._stall = self._make_stall_watch()
+        limit = min(filter(None, self.bridge.plan.timeouts), default=COMMAND_TIMEOUT)
+        self._stall = StallWatch(limit)
+        endless = self.gate.ledger.endless_joints
+        if endless and options.command_timeout == AUTO:
+            node.get_logger().info(
+                f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
+                'component is silent at its target'
+            )
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
@@ -236,23 +240,14 @@ class BridgeSession:
         take = self.gate.send_joint_command
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, take)
-        order = self.options.command_joints
-        arrays = subscribe_joint_arrays(inputs, order, self._use_array)
+        arrays = subscribe_joint_arrays(inputs, self.gate, self._read_stamp)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
-        self._sensors = SensorTopics(
-            self.inputs,
-            self.outputs,
-            self.robot,
-            self.options,
-            self.drivers,
-            actuator_position=lambda now: self.states.read_values(now)[0],
-            take_absolute=self.states.use_absolute_positions,
-        )
+        self._sensors = SensorTopics(inputs, self.outputs, robot, self.bridge)
         subscribe_trajectories(self.inputs, self.gate, self._read_stamp)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
         names = self.robot.actuator_names
-        places = np.array([names.index(each) for each in hosted.host.names])
+        places = np.array([names.index(name) for name in hosted.host.names])
         receive = self.inputs.add_source(hosted.topic, self._use_state, self._clock.at_state)
 
         def receive_state(record: JointStateRecord, layout: Layout, forgotten: Mask) -> None:
@@ -285,8 +280,8 @@ class BridgeSession:
     @property
     def endpoints(self) -> str:
         """A sentence with its subscriptions and publishers, after remapping."""
-        inputs = [each.topic_name for each in self.inputs.subscriptions.values()]
-        outputs = [each.topic_name for each in self.outputs.publishers.values()]
+        inputs = [topic.topic_name for topic in self.inputs.subscriptions.values()]
+        outputs = [topic.topic_name for topic in self.outputs.publishers.values()]
         return f'subscribes to {", ".join(inputs)}; publishes {", ".join(outputs)}'
 
     # -- life ------------------------------------------------------------------------------------
@@ -343,17 +338,6 @@ class BridgeSession:
         if self.is_open:
             self.bridge.guard_tuning(robot, self.time())
 
-    def _make_stall_watch(self) -> StallWatch:
-        """Return the watch for stalls; log the joints without a timeout by default."""
-        timeouts = self.bridge.plan.timeouts
-        endless = self.gate.ledger.endless_joints
-        if endless and self.options.command_timeout == AUTO:
-            self._node.get_logger().info(
-                f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
-                'component is silent at its target'
-            )
-        return StallWatch(min((each for each in timeouts if each), default=COMMAND_TIMEOUT))
-
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         self.robot = robot
@@ -374,9 +358,6 @@ class BridgeSession:
         if message := self.states.encode_state(self.gate.plan.state_map, self.time()):
             self._publish_states(message)
 
-    def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self.gate.send_interface_command(topic, interface, values, self._read_stamp(), now)
-
     def _expire_commands(self) -> None:
         self._stall.record_tick()
         now = self.time()
@@ -392,14 +373,7 @@ class BridgeSession:
     # -- helpers ---------------------------------------------------------------------------------
 
     def _start_timer(self, period: float, action: Callable[[], object], clock: Clock) -> None:
-        def act_safely() -> None:
-            try:
-                action()
-            except MessageError as error:
-                self._log.warning(('timer', error.reason), str(error))
-            except Exception:  # a bug must not end the executor
-                self._log.error(('timer', 'bug'), f'bug\n{traceback.format_exc()}')
-
+        act_safely = self._log.guard('timer', action)
         self._timers.append(self._node.create_timer(period, act_safely, clock=clock))
 
     def _read_stamp(self) -> Stamp:

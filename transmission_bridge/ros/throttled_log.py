@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 import time
+import traceback
 
 from rclpy.node import Node
 
-from transmission_bridge.errors import clipped, indented
+from transmission_bridge.errors import clipped, indented, MessageError
 
 #: Maximum number of remembered kinds: a hostile sender must not make the memory grow.
 _KINDS = 256
@@ -65,6 +66,19 @@ class ThrottledLog:
         """Log an error."""
         if text := self._throttle_text(kind, text):
             self._logger.error(text)
+
+    def guard(self, subject: str, action: Callable[[], object]) -> Callable[[], None]:
+        """Return a function that does something, and logs its errors: none ends the executor."""
+
+        def act_safely() -> None:
+            try:
+                action()
+            except MessageError as error:
+                self.warning((subject, error.reason), str(error))
+            except Exception:
+                self.error((subject, 'bug'), f'{subject}: bug\n{traceback.format_exc()}')
+
+        return act_safely
 
     def _choose_key(self, kind: Hashable, about: str) -> Hashable:
         """Return the subject as the key to throttle, or the kind if it had many subjects."""

@@ -11,7 +11,6 @@ from transmission_bridge.sim.demo_motion import (
 )
 from transmission_bridge.sim.driver import (
     Drive as Drive,
-    DriveCommand as DriveCommand,
     DriverSettings as DriverSettings,
     Mode as Mode,
 )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated drive: its settings, commands and motion."""
+"""A simulated drive: its settings and its motion."""
 
 from __future__ import annotations
 
@@ -50,9 +50,6 @@ class DriverSettings:
                 raise make_option_error(setting.name, f'a number in [{least:g}, {most:g}]', value)
 
 
-# -- Commands: one mode and one target per actuator ----------------------------------------------
-
-
 class Mode(IntEnum):
     """
     The commanded quantity of an actuator; ``NONE`` in a command leaves it unchanged.
@@ -65,20 +62,6 @@ class Mode(IntEnum):
     POSITION = 0
     VELOCITY = 1
     EFFORT = 2
-
-
-@dataclass(frozen=True, eq=False)
-class DriveCommand:
-    """
-    The command of each actuator of a drive, in the order of its names.
-
-    :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: no command.
-    :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode; not used if
-        the mode is ``NONE``.
-    """
-
-    mode: NDArray[np.int8]
-    target: Array
 
 
 # -- The plant -----------------------------------------------------------------------------------
@@ -139,11 +122,15 @@ class Drive:
         none, mode = np.zeros(len(start)), np.full(len(start), Mode.POSITION, dtype=np.int8)
         return cls(dynamics or DriverSettings(), start, none, none, mode, start)
 
-    def commanded(self, command: DriveCommand) -> Drive:
-        """Return the drive right after a command; actuators without one keep theirs."""
-        given = command.mode != Mode.NONE
-        mode = np.where(given, command.mode, self.mode)
-        target = np.where(given, command.target, self.target)
+    def commanded(self, mode: NDArray[np.int8], target: Array) -> Drive:
+        """
+        Return the drive right after a command.
+
+        :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: the actuator keeps its own.
+        :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode.
+        """
+        given = mode != Mode.NONE
+        mode, target = np.where(given, mode, self.mode), np.where(given, target, self.target)
         return replace(self, mode=mode, target=target)._consistent()
 
     def advanced(self, dt: float) -> Drive:

@@ -533,12 +533,12 @@ def _plot() -> None:
 @_define_command('plugins', _define_argument('--json'))
 def _plugins() -> None:
     """
-    List the installed transmission types.
+    List the installed transmission types and drivers.
 
-    List the installed transmission types: type string, package, version, description,
-    and the error of a type that cannot be loaded.
+    List the installed transmission types, and drivers in Python: name, package, version,
+    description, and the error of one that cannot be loaded.
 
-    exit code: 0 all types load, 1 some do not.
+    exit code: 0 all load, 1 some do not.
 
       transmission_bridge plugins
     """

@@ -43,9 +43,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             _check_names(client, names)
             if verb == 'set':
                 require_answer(client, partial(client.set_parameters, values))
-            found = require_answer(client, partial(client.get_parameters, names))
+            answer = require_answer(client, partial(client.get_parameters, names))
             # In the order of the arguments.
-            lines = format_parameters({name: found[name] for name in names if name in found})
+            lines = format_parameters({name: answer[name] for name in names if name in answer})
             text = ''.join(f'{line}\n' for line in lines)
     if options.output:
         write_output(options.output, text.encode(), force=options.force)
@@ -86,18 +86,18 @@ def _check_names(client: BridgeClient, names: Sequence[str]) -> None:
 
     :raises UsageError: If it has no parameter of a name, with the closest names.
     """
-    known = require_answer(client, client.list_parameters)
+    available = require_answer(client, client.list_parameters)
     for name in names:
-        if name not in known:
+        if name not in available:
             raise UsageError(
-                f"{client.bridge} has no parameter '{name}'{closest(name, known)}"
-                + _explain_absence(client, name, known)
+                f"{client.bridge} has no parameter '{name}'{closest(name, available)}"
+                + _explain_absence(client, name, available)
             )
 
 
 def _explain_absence(client: BridgeClient, name: str, known: Sequence[str]) -> str:
     """Return why a bridge has no numbers of transmissions, empty if it has some."""
-    has_none = not any(each.startswith(PREFIX) for each in known)
+    has_none = not any(parameter.startswith(PREFIX) for parameter in known)
     state = '' if client.report is None else client.report.state
     if not (has_none and name.startswith(PREFIX)) or state == ACTIVE:
         return ''

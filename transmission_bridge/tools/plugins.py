@@ -1,30 +1,57 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge plugins``: the installed transmission types."""
+"""``transmission_bridge plugins``: the installed transmission types, and drivers in Python."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
+import inspect
+from itertools import chain
 
+from transmission_bridge.drivers import DriverError, find_driver, list_drivers
 from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, wrapped
 from transmission_bridge.transmissions import PluginInfo, Registry
 
 
 def run(_: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
-    plugins = Registry().describe()
+    plugins, drivers = Registry().describe(), _describe_drivers()
+    width = console.out.width
     return Result(
-        _list_plugin_lines(plugins, console.out.width),
-        {'plugins': [asdict(plugin) for plugin in plugins]},
-        Exit.ERRORS if any(plugin.error for plugin in plugins) else Exit.OK,
+        chain(
+            _list_plugin_lines('TYPE', plugins, width),
+            _list_plugin_lines('DRIVER', drivers, width) if drivers else (),
+        ),
+        {
+            'plugins': [asdict(plugin) for plugin in plugins],
+            'drivers': [asdict(driver) for driver in drivers],
+        },
+        Exit.ERRORS if any(each.error for each in (*plugins, *drivers)) else Exit.OK,
     )
 
 
-def _list_plugin_lines(plugins: tuple[PluginInfo, ...], width: int | None) -> Iterator[str]:
-    rows = [('TYPE', 'PACKAGE', 'VERSION')]
+def _describe_drivers() -> tuple[PluginInfo, ...]:
+    """Import every installed driver and describe it, sorted by plugin."""
+    drivers = []
+    for plugin, entries in sorted(list_drivers().items()):
+        try:
+            documentation = inspect.cleandoc(getattr(find_driver(plugin), '__doc__', None) or '')
+            texts = {'description': documentation.partition('\n')[0]}
+        except DriverError as error:
+            texts = {'error': str(error)}
+        for entry in entries:
+            package = (entry.dist.name, entry.dist.version) if entry.dist else ('', '')
+            drivers.append(PluginInfo(plugin, entry.value, *package, **texts))
+    return tuple(drivers)
+
+
+def _list_plugin_lines(
+    kind: str, plugins: tuple[PluginInfo, ...], width: int | None
+) -> Iterator[str]:
+    rows = [(kind, 'PACKAGE', 'VERSION')]
     rows += [(plugin.type_name, plugin.package, plugin.version) for plugin in plugins]
     heading, *lines = aligned(rows)
     yield heading

@@ -57,8 +57,8 @@ def _confirm(client: BridgeClient, console: Console, *, absolute: bool) -> bool:
         for name, value in asked.items()
         if name.endswith('.offset') and (not joints or name.split('.')[-2] in joints)
     }
-    place = 'as their absolute encoders measure' if absolute else f'as {_POSITIONS} says'
-    console.err.line(f'the present positions of these joints become those {place}:')
+    source = 'as their absolute encoders measure' if absolute else f'as {_POSITIONS} says'
+    console.err.line(f'the present positions of these joints become those {source}:')
     for name, value in offsets.items():
         console.err.line(printable(f'  {name}: {value:.6g}'))
     console.err.line('change all of them? y, or a single one by JOINT=POSITION [N]')
@@ -79,7 +79,7 @@ def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute
     try:
         return str(require_answer(client, send))
     finally:
-        _set_targets(client, *(before.get(each) or () for each in (_JOINTS, _POSITIONS)))
+        _set_targets(client, *(before.get(name) or () for name in (_JOINTS, _POSITIONS)))
 
 
 def _set_targets(client: BridgeClient, joints: Any, positions: Any) -> None:
@@ -90,5 +90,5 @@ def _set_targets(client: BridgeClient, joints: Any, positions: Any) -> None:
         Parameter(_JOINTS, Parameter.Type.STRING_ARRAY, list(joints)),
         Parameter(_POSITIONS, Parameter.Type.DOUBLE_ARRAY, list(positions)),
     )
-    messages = {each.name: each.get_parameter_value() for each in values}
+    messages = {parameter.name: parameter.get_parameter_value() for parameter in values}
     require_answer(client, partial(client.set_parameters, messages))

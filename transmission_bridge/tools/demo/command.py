@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, ExitStack
 import importlib
 import math
 import os
@@ -38,15 +38,10 @@ class _DemoClient(WatchClient):
     """Moves the joints, and compares the messages of the bridge with the formulas."""
 
     def __init__(self, state: WatchState) -> None:
-        states = Comparison('joint_states', formulas.joints_from_actuators)
-        commands = Comparison('actuator_commands', formulas.actuators_from_joints)
-        self.comparisons = states, commands
-        self._roles = {
-            'actuator_states': (states, False),
-            'joint_states': (states, True),
-            'joint_commands': (commands, False),
-            'actuator_commands': (commands, True),
-        }
+        self.comparisons = (
+            Comparison('actuator_states', 'joint_states', formulas.joints_from_actuators),
+            Comparison('joint_commands', 'actuator_commands', formulas.actuators_from_joints),
+        )
         # Lost messages could not be compared.
         super().__init__(state, is_complete=True)
         self._start: dict[str, float] = {}
@@ -63,8 +58,8 @@ class _DemoClient(WatchClient):
             for interface in COLUMNS
             if (array := getattr(message, interface)).size
         }
-        comparison, is_output = self._roles[topic]
-        comparison.add_message(message.stamp, values, is_output=is_output)
+        for comparison in self.comparisons:
+            comparison.add_message(topic, message.stamp, values)
         if topic == 'joint_states':
             self._start = self._start or values['position']
 
@@ -74,9 +69,9 @@ class _DemoClient(WatchClient):
         while (now := time.monotonic()) < end:
             if self._start:
                 self._begun = min(self._begun, now)
-                message = self._kind(name=list(MOTIONS))
-                for interface, values in command_at(now - self._begun, self._start).items():
-                    setattr(message, interface, list(values.values()))
+                command = command_at(now - self._begun, self._start)
+                rows = {interface: [*values.values()] for interface, values in command.items()}
+                message = self._kind(name=list(MOTIONS), **rows)
                 message.header.stamp = self.node.get_clock().now().to_msg()
                 self._publisher.publish(message)
             super().spin_for(_PERIOD)
@@ -94,7 +89,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             console.out.line(f'bridge with simulated motors, namespace {namespace}')
             limit = time.monotonic() + _START
             while missing := [
-                each for each in state.topics if state.compute_age(each, 0.0) is None
+                topic for topic in state.topics if state.compute_age(topic, 0.0) is None
             ]:
                 require_alive()
                 if time.monotonic() > limit:
@@ -105,7 +100,14 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             require_alive()
     finally:
         client.close()
-    return _print_result(client.comparisons, console)
+    faults = [fault for comparison in client.comparisons for fault in comparison.faults]
+    for fault in faults:
+        console.err.line(f'transmission_bridge: demo: {fault}')
+    counts = ', '.join(f'{each.compared} {each.topic}' for each in client.comparisons)
+    worst = max(comparison.worst for comparison in client.comparisons)
+    words = f'largest relative deviation from formulas written out by hand {worst:.1e}'
+    console.out.line(f'demo {"FAILED" if faults else "passed"}: {counts}, {words}')
+    return Exit.ERRORS if faults else Exit.OK
 
 
 @contextmanager
@@ -114,28 +116,22 @@ def _run_bridge(namespace: str) -> Iterator[Callable[[], None]]:
     words = ['--urdf', str(resource('urdf', 'arm.urdf')), '--simulate']
     words += ['--ros-args', '-r', f'__ns:={namespace}']
     command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', *words]
-    with TemporaryFile() as log:
-        process: subprocess.Popen[bytes] | None = None
-        received: list[int] = []
+    received: list[int] = []
+    with TemporaryFile() as log, ExitStack() as stack:
+        # An exception between the fork and the end of Popen would lose the process.
+        with handle_signals(dict.fromkeys(SIGNALS, lambda number, _: received.append(number))):
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            stack.callback(_end_process, process)
+        for number in received:
+            signal.raise_signal(number)
 
         def require_alive() -> None:
-            if process is not None and process.poll() is not None:
+            if process.poll() is not None:
                 log.seek(0)
                 output = log.read().decode(errors='replace')[-_TAIL:]
                 raise FailedError(f'the bridge ended with {process.returncode}: {output}')
 
-        try:
-            # An exception between the fork and the end of Popen would lose the process.
-            with handle_signals(dict.fromkeys(SIGNALS, lambda number, _: received.append(number))):
-                process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-                )
-            for number in received:
-                signal.raise_signal(number)
-            yield require_alive
-        finally:
-            if process is not None:
-                _end_process(process)
+        yield require_alive
 
 
 def _end_process(process: subprocess.Popen[bytes]) -> None:
@@ -145,15 +141,3 @@ def _end_process(process: subprocess.Popen[bytes]) -> None:
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         process.kill()
         process.wait()
-
-
-def _print_result(comparisons: Sequence[Comparison], console: Console) -> Exit:
-    """Print and return the result."""
-    faults = [fault for each in comparisons for fault in each.faults]
-    for fault in faults:
-        console.err.line(f'transmission_bridge: demo: {fault}')
-    counts = ', '.join(f'{each.compared} {each.topic}' for each in comparisons)
-    worst = max(each.worst for each in comparisons)
-    words = f'largest relative deviation from formulas written out by hand {worst:.1e}'
-    console.out.line(f'demo {"FAILED" if faults else "passed"}: {counts}, {words}')
-    return Exit.ERRORS if faults else Exit.OK

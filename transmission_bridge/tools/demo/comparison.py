@@ -31,25 +31,28 @@ class Comparison:
     """
     Compares one direction of the bridge.
 
+    :param inputs: Topic of the input.
     :param topic: Topic of the output.
     :param formulas: Return the expected output.
     :ivar compared: Outputs compared.
     :ivar worst: Largest deviation so far, relative to the sum of the magnitudes of the terms.
     """
 
-    def __init__(self, topic: str, formulas: Formulas) -> None:
+    def __init__(self, inputs: str, topic: str, formulas: Formulas) -> None:
         self.topic, self._formulas = topic, formulas
-        # Inputs and outputs by stamp.
-        self._waiting: tuple[dict[tuple[int, int], Values], ...] = ({}, {})
+        # Messages by topic and stamp.
+        self._waiting: dict[str, dict[tuple[int, int], Values]] = {inputs: {}, topic: {}}
         self._wrong: dict[tuple[str, str], str] = {}
         self.compared, self.worst = 0, 0.0
 
-    def add_message(self, stamp: tuple[int, int], values: Values, *, is_output: bool) -> None:
-        """Add an input or an output of the bridge."""
-        self._waiting[is_output][stamp] = values
-        if all(stamp in each for each in self._waiting):
-            self._compare_values(*(each.pop(stamp) for each in self._waiting))
-        elif len(waiting := self._waiting[is_output]) > _WAITING:
+    def add_message(self, topic: str, stamp: tuple[int, int], values: Values) -> None:
+        """Add an input or an output of the bridge; messages of other topics are not used."""
+        if (waiting := self._waiting.get(topic)) is None:
+            return
+        waiting[stamp] = values
+        if all(stamp in messages for messages in self._waiting.values()):
+            self._compare_values(*(messages.pop(stamp) for messages in self._waiting.values()))
+        elif len(waiting) > _WAITING:
             del waiting[next(iter(waiting))]
 
     @property
@@ -61,9 +64,9 @@ class Comparison:
         self.compared += 1
         for interface in {**given, **published}:
             expected = self._formulas(interface, given[interface]) if interface in given else {}
-            found = published.get(interface, {})
-            for name in {**expected, **found}:
-                terms, value = expected.get(name, (math.nan,)), found.get(name, math.nan)
+            values = published.get(interface, {})
+            for name in {**expected, **values}:
+                terms, value = expected.get(name, (math.nan,)), values.get(name, math.nan)
                 right, scale = math.fsum(terms), math.fsum(map(abs, terms)) or 1.0
                 deviation = abs(value - right) / scale
                 self.worst = max(self.worst, deviation)

@@ -56,7 +56,7 @@ _ACTUATOR_MOTION: _Table = {
 def _transpose(table: _Table) -> _Table:
     """Return the table of efforts in the other direction, by conservation of power."""
     inputs = {name: None for row in table.values() for name in row}
-    return {each: {k: row[each] for k, row in table.items() if each in row} for each in inputs}
+    return {name: {k: row[name] for k, row in table.items() if name in row} for name in inputs}
 
 
 _JOINT_EFFORT, _ACTUATOR_EFFORT = _transpose(_ACTUATOR_MOTION), _transpose(_JOINT_MOTION)
