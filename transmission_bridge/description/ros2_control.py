@@ -177,30 +177,25 @@ def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
     names = Counter(name for draft in drafts for name in draft.rejected.actuators)
     names[_IMPLIED] += sum(draft.lacks_actuator for draft in drafts)
     for draft in drafts:
-        if draft.lacks_actuator and not draft.refused:
-            _imply_actuator(draft, names[_IMPLIED] == 1, findings)
-
-
-def _imply_actuator(draft: Draft, unique: bool, findings: Findings) -> None:
-    spec = draft.spec
-    name = _IMPLIED if unique else f'{spec.block}_{_IMPLIED}'
-    message = f"actuator '{name}' is implied"
-    if unique:
-        findings.add_info(spec, message)
-    else:
-        expected = f"'{_IMPLIED}' unique in the robot"
-        findings.add_warning(spec, message, expected, 'more than one')
-    (joint,) = spec.joints
-    actuator = TransmissionEnd(
-        name=name,
-        role=_IMPLIED,
-        command_interfaces=joint.command_interfaces,
-        state_interfaces=joint.state_interfaces,
-        line=spec.line,
-        path=spec.path,
-    )
-    draft.spec = replace(spec, actuators=(actuator,))
-    draft.rejected = replace(draft.rejected, actuators=(name,))
+        if not draft.lacks_actuator or draft.refused:
+            continue
+        spec, name = draft.spec, _IMPLIED
+        if names[_IMPLIED] == 1:
+            findings.add_info(spec, f"actuator '{name}' is implied")
+        else:
+            name, expected = f'{spec.block}_{_IMPLIED}', f"'{_IMPLIED}' unique in the robot"
+            findings.add_warning(spec, f"actuator '{name}' is implied", expected, 'more than one')
+        (joint,) = spec.joints
+        actuator = TransmissionEnd(
+            name=name,
+            role=_IMPLIED,
+            command_interfaces=joint.command_interfaces,
+            state_interfaces=joint.state_interfaces,
+            line=spec.line,
+            path=spec.path,
+        )
+        draft.spec = replace(spec, actuators=(actuator,))
+        draft.rejected = replace(draft.rejected, actuators=(name,))
 
 
 # -- The table; docs/transmissions.md lists its rows --------------------------------------------

@@ -244,18 +244,17 @@ def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) 
                 f"joint '{joint.name}' has no interface; ROS 1 rejects that",
                 f'<{_HARDWARE_INTERFACE.tag}>',
             )
+    # Only an explicit interface can make a joint measured and not commanded.
+    interfaces = (
+        {interface.rpartition('/')[2] for interface in joint.command_interfaces}
+        for joint in values['joints']
+    )
     values |= {
         'dialect': 'ros_control',
         'ignore_absolute_encoder': _ignores_absolute_encoder(element, findings),
-        'can_command': any(map(_can_be_commanded, values['joints'])),
+        'can_command': any(kinds != {_STATE_ONLY} for kinds in interfaces),
     }
     return _make_draft(element, values, refused=findings.errors > errors)
-
-
-def _can_be_commanded(joint: TransmissionEnd) -> bool:
-    # Only an explicit interface can make a joint measured and not commanded.
-    interfaces = {interface.rpartition('/')[2] for interface in joint.command_interfaces}
-    return interfaces != {_STATE_ONLY}
 
 
 def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:

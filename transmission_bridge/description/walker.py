@@ -55,8 +55,16 @@ class Walker:
                 *values.get('parameters', ()),
                 *collect_parameters(element, row),
             )
-        elif row.unknown == 'refused':
-            self._report_unknown(element, row)
+        for child in element.children if row.unknown == 'refused' else ():
+            if child.tag not in row.tags and not child.is_xacro:
+                tags = [child_row.tag for child_row in row.children]
+                self.findings.add_error(
+                    child,
+                    f'unknown element{closest(child.tag, tags)}',
+                    f'one of {", ".join(tags)}',
+                    f'<{child.tag}>',
+                    subject=element.get('name') or '',
+                )
         if row.finish is not None:
             made = row.finish(self, element, values, errors)
         else:
@@ -122,53 +130,30 @@ class Walker:
                 what = value.name + (f' of <{at.tag}>' if row.ends == 'error' else '')
                 message = value.unusable.format(name=value.name) or f'{what} is not usable'
                 self.findings.add(value.fault, at, message, fault.expected, fault.found)
-        if len(parsed) > 1:
-            self._report_repeated(texts, parsed, value)
-        if value.missing and (not parsed or (parsed[0] == '' and not value.may_be_empty)):
-            self._report_missing_value(place, row, value, texts, errors)
+        if len(parsed) == len(texts) > 1:  # else another error has the reason
+            differ = any(content != parsed[0] for content in parsed)
+            self.findings.add(
+                'error' if differ else 'warning',
+                texts[1][0],
+                f'{value.name} is given more than once',
+                'one value',
+                ' and '.join(f"'{text}'" for _, text in texts) if differ else 'the same again',
+            )
+        is_missing = not parsed or (parsed[0] == '' and not value.may_be_empty)
+        if value.missing and is_missing and self.findings.errors == errors:
+            words = {'tag': place.tag, 'name': value.name}
+            self.findings.add_error(
+                place,
+                value.missing.format(**words),
+                (value.expected or 'attribute {name}').format(**words),
+                _describe_substitute(place, row, value, texts),
+            )
         if parsed:
             values[value.target] = parsed[0]
         if self.findings.errors > errors and (
             row.ends == 'error' or (row.ends == 'no name' and value.name == 'name')
         ):
             raise Unusable
-
-    def _report_missing_value(
-        self, element: Element, row: Row, value: Value, texts: Texts, errors: int
-    ) -> None:
-        if self.findings.errors > errors:  # another error has the reason
-            return
-        words = {'tag': element.tag, 'name': value.name}
-        self.findings.add_error(
-            element,
-            value.missing.format(**words),
-            (value.expected or 'attribute {name}').format(**words),
-            _describe_substitute(element, row, value, texts),
-        )
-
-    def _report_repeated(self, texts: Texts, parsed: list[Any], value: Value) -> None:
-        if len(parsed) < len(texts):  # another error has the reason
-            return
-        differ = any(each != parsed[0] for each in parsed)
-        self.findings.add(
-            'error' if differ else 'warning',
-            texts[1][0],
-            f'{value.name} is given more than once',
-            'one value',
-            ' and '.join(f"'{text}'" for _, text in texts) if differ else 'the same again',
-        )
-
-    def _report_unknown(self, element: Element, row: Row) -> None:
-        known = [child.tag for child in row.children]
-        for child in element.children:
-            if child.tag not in row.tags and not child.is_xacro:
-                self.findings.add_error(
-                    child,
-                    f'unknown element{closest(child.tag, known)}',
-                    f'one of {", ".join(known)}',
-                    f'<{child.tag}>',
-                    subject=element.get('name') or '',
-                )
 
 
 def make_spec(made: Callable[..., Any], element: Element, values: Mapping[str, Any]) -> Any:

@@ -18,10 +18,6 @@ import warnings
 
 import numpy as np
 
-from transmission_bridge.description import (
-    RejectedTransmission,
-    TransmissionSpec,
-)
 from transmission_bridge.errors import counted, UnknownNameError
 from transmission_bridge.kinematics import compute_ratios
 from transmission_bridge.tools.cli import (
@@ -39,7 +35,6 @@ from transmission_bridge.transmissions import (
     Domain,
     ParameterPath,
     RobotTransmissions,
-    Transmission,
 )
 from transmission_bridge.types import Array
 
@@ -98,7 +93,13 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
         ends, by_joint = np.sort(transmission.actuator_to_joint('position', ends), axis=0), True
     if not np.isfinite(ends).all():
         return ()
-    middle = ends.mean(axis=0) if by_joint else _compute_reachable_middle(transmission, *ends)
+    middle = ends.mean(axis=0)
+    if not by_joint:  # the reachable position closest to it, or itself if all are unreachable
+        tries = np.random.default_rng(0).uniform(ends[0], ends[1], (TRIES, len(middle)))
+        order = np.abs((tries - middle) / np.ptp(ends, axis=0)).max(axis=-1).argsort()
+        tries = np.stack([middle, *tries[order]])
+        can_be = np.isfinite(transmission.actuator_to_joint('position', tries)).all(axis=-1)
+        middle = tries[can_be.argmax()]
     moved, others = (joints, actuators) if by_joint else (actuators, joints)
     curves = []
     for column in range(len(middle)):
@@ -114,16 +115,6 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
         bounds = tuple(limits[column].tolist()) if by_joint else ()
         curves.append(Curves(moved[column], x, names, positions, ratios, bounds))
     return tuple(curves)
-
-
-def _compute_reachable_middle(transmission: Transmission, lower: Array, upper: Array) -> Array:
-    """Return the reachable position closest to the middle."""
-    middle = 0.5 * (lower + upper)
-    tries = np.random.default_rng(0).uniform(lower, upper, (TRIES, len(middle)))
-    order = np.abs((tries - middle) / (upper - lower)).max(axis=-1).argsort()
-    tries = np.stack([middle, *tries[order]])
-    can_be = np.isfinite(transmission.actuator_to_joint('position', tries)).all(axis=-1)
-    return np.asarray(tries[can_be.argmax()])  # the middle if all are unreachable
 
 
 # -- Blocks: the joints, actuators and numbers of each transmission ------------------------------
@@ -176,10 +167,17 @@ class Block:
 
 def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, ...]:
     """Return the blocks of transmissions in the order of the robot, then of rejected ones."""
-    return (
-        *(_make_block(robot, binding) for binding in robot.bindings if binding.spec.name in names),
-        *(_make_rejected_block(spec) for spec in robot.refused if spec.name in names),
-    )
+    blocks = [_make_block(robot, item) for item in robot.bindings if item.spec.name in names]
+    for spec in robot.refused:
+        if spec.name in names:
+            line = '' if spec.line is None else f', line {spec.line}'
+            box = Box(spec.name, (spec.type.rpartition('/')[2], f'REJECTED{line}'))
+            actuators, joints = (
+                tuple(Box(str(getattr(member, 'name', member))) for member in side)
+                for side in (spec.actuators, spec.joints)
+            )
+            blocks.append(Block(box, actuators, joints, is_rejected=True))
+    return tuple(blocks)
 
 
 def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
@@ -210,16 +208,6 @@ def _wrap_numbers(texts: Sequence[str]) -> tuple[str, ...]:
     lines = textwrap.wrap(shown, LONGEST_LINE, break_on_hyphens=False)
     more = [f'and {len(texts) - MOST_NUMBERS} more'] * (len(texts) > MOST_NUMBERS)
     return tuple(line.replace('\xa0', ' ') for line in [*lines, *more])
-
-
-def _make_rejected_block(spec: TransmissionSpec | RejectedTransmission) -> Block:
-    place = '' if spec.line is None else f', line {spec.line}'
-    actuators, joints = (
-        tuple(Box(str(getattr(end, 'name', end))) for end in side)
-        for side in (spec.actuators, spec.joints)
-    )
-    box = Box(spec.name, (spec.type.rpartition('/')[2], f'REJECTED{place}'))
-    return Block(box, actuators, joints, is_rejected=True)
 
 
 # -- Drawing -------------------------------------------------------------------------------------

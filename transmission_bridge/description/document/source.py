@@ -51,7 +51,13 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str], *, name
         text, _, _ = decode_text(bytes(source))
     else:
         name = os.fsdecode(source)
-        text, _, _ = decode_text(_read_path(name))
+        try:
+            data = read_file(name)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, 'strerror', None) or str(error)
+            text = f'cannot read the robot description {shown(name)}: {reason}'
+            raise DescriptionError(text) from error
+        text, _, _ = decode_text(data)
     text = text.replace('\r\n', '\n').replace('\r', '\n')
     # The parser would drop the mark itself, and then read a prolog that blank_prolog() missed.
     start = _MARKS_AND_BLANKS.match(text)
@@ -102,16 +108,6 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     """
     with open(path, 'rb') as file:
         return file.read(MAX_BYTES + 1)
-
-
-def _read_path(path: str) -> bytes:
-    try:
-        return read_file(path)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, 'strerror', None) or str(error)
-        raise DescriptionError(
-            f'cannot read the robot description {shown(path)}: {reason}'
-        ) from error
 
 
 def decode_text(data: bytes) -> tuple[str, bytes, str]:

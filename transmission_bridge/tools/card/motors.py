@@ -47,6 +47,9 @@ NUMBERS = {
 #: Points of speed and largest effort; its largest values are limits.
 CURVE = 'torque_speed_curve'
 
+#: Names in ``<param>``s.
+_OF_PARAMS = {*NUMBERS, CURVE} - {'effort', 'velocity'}
+
 
 @dataclass(frozen=True)
 class Motor:
@@ -97,23 +100,20 @@ def read_motors(
         for member in binding.spec.actuators:
             place = f"'{description}', line {member.line}, actuator '{member.name}'"
             given: dict[str, Any] = {}
-            for spec in member.parameters:
-                is_ours = spec.name in (*NUMBERS, CURVE) and spec.name not in (
-                    'effort',
-                    'velocity',
-                )
-                if is_ours and given.setdefault(spec.name, spec.value) != spec.value:
+            pairs = [(spec.name, spec.value) for spec in member.parameters]
+            for name, value in (pair for pair in pairs if pair[0] in _OF_PARAMS):
+                if given.setdefault(name, value) != value:
                     raise UsageError(
-                        f'{place}: {spec.name}: expected one value, found '
-                        f'{given[spec.name]!r} and {spec.value!r}'
+                        f'{place}: {name}: expected one value, found {given[name]!r} and {value!r}'
                     )
             for tunable in binding.tunables:  # perhaps with another value than in the text
                 if tunable.path[:2] == ('actuators', member.name) and tunable.path[2] in given:
                     given[tunable.path[2]] = repr(float(tunable.value))
             motors[member.name] = replace(motors[member.name], **_read_numbers(given, place))
-    content = (
-        {} if file is None else _read_file(file, {'actuators': motors, 'joints': gained(robot)})
-    )
+    # Only joints that can be commanded can have gains.
+    joints = [joint.name for binding in robot.bindings for joint in binding.spec.joints]
+    known = {'actuators': motors, 'joints': joints}
+    content = {} if file is None else _read_file(file, known)
     for name, place, given in _iterate_members(content, 'actuators', file):
         motors[name] = replace(motors[name], **_read_numbers(given, place))
     wanted = {
@@ -121,11 +121,6 @@ def read_motors(
         for name, place, given in _iterate_members(content, 'joints', file)
     }
     return {name: _apply_curve(each) for name, each in motors.items()}, wanted
-
-
-def gained(robot: RobotTransmissions) -> tuple[str, ...]:
-    """Return the joints that can have gains: those that can be commanded."""
-    return tuple(joint.name for binding in robot.bindings for joint in binding.spec.joints)
 
 
 def _apply_curve(motor: Motor) -> Motor:
