@@ -237,18 +237,6 @@ def test_a_rate_from_before_a_gap_is_not_repeated(row, value, sent):
     assert world.wait(4.0)[row] == {'m0': 0.0, 'm1': 0.0}
 
 
-def test_a_number_told_while_its_motor_is_unknown_does_not_exist():
-    """It is sent, and it is not repeated, before and after the next reading."""
-    world = Wrist(command_timeout=0.0)
-    world.hear(0.0, None, gap=0.75)
-    world.hear(0.0, None, gap=0.75)
-    assert world.command(velocity={'j0': 0.5, 'j1': 0.25})
-    assert reason(world.command, velocity={'j0': 0.25}) == 'partial'
-    world.hear(0.0, 0.0)
-    assert reason(world.command, velocity={'j0': 0.25}) == 'partial'
-    assert world.stop() == {'velocity': {'m0': 0.0, 'm1': 0.0}}
-
-
 def test_a_number_told_before_the_first_state_does_not_exist_after_it():
     """Until then it is held, also if a driver never sends states."""
     world = World(numbered(WRIST, WIDE), command_timeout=0.0)
@@ -274,15 +262,15 @@ def test_the_end_of_a_partner_after_a_gap_is_zero():
 # -- arrays --------------------------------------------------------------------------------------
 
 
-def after_a_gap(row, place):
-    """Return a pair with arrays, whose joints were commanded before a gap of one motor."""
+def after_a_gap(row):
+    """Return a pair with arrays, whose joints were commanded before a gap of the second motor."""
     more = {'command_actuators': ('m0', 'm1'), 'zero_effort': True, 'command_timeout': 9.0}
     world = World(pair(), **more)
     world.state(position=(0.0, 0.0))
     assert world.array(**{row: {'j0': 1.0, 'j1': 1.0}}) == {f'actuator_{row}_commands': [1.0, 1.0]}
     for _ in range(6):
         world.now += 0.25
-        world.state([f'm{1 - place}'], position=(0.0,))
+        world.state(['m0'], position=(0.0,))
     world.state(position=(0.0, 0.0))
     return world
 
@@ -290,47 +278,13 @@ def after_a_gap(row, place):
 @pytest.mark.parametrize('row', ['position', 'velocity', 'effort'])
 def test_no_array_has_a_number_from_before_a_gap(row):
     """It is not sent, and the JointState is."""
-    world = after_a_gap(row, 1)
+    world = after_a_gap(row)
     assert world.command(**{row: {'j0': 0.5}}) == {row: {'m0': 0.5}}
     assert world.gate.arrays.missing == {f'actuator_{row}_commands': ('m1',)}
     assert world.array(**{row: {'j1': 0.25}}) == {f'actuator_{row}_commands': [0.5, 0.25]}
 
 
-@pytest.mark.parametrize('row', ['velocity', 'effort'])
-def test_an_array_that_ends_a_rate_has_no_number_from_before_a_gap(row):
-    """The other member is sent zero."""
-    world = after_a_gap(row, 1)
-    world.gate.ledger.expire_rates(np.array([True, False]))
-    assert world.wait(0.125)[f'actuator_{row}_commands'] == [0.0, 0.0]
-
-
-@pytest.mark.parametrize(('row', 'number'), [('velocity', 0.0), ('effort', 1.0)])
-def test_an_array_that_ends_a_rate_revives_no_number_that_was_withheld(row, number):
-    """The other member has its number of the last array, or zero."""
-    world = after_a_gap(row, 0)
-    assert world.command(**{row: {'j1': 2.0}}) == {row: {'m1': 2.0}}
-    world.gate.ledger.expire_rates(np.array([True, False]))
-    assert world.wait(0.125)[f'actuator_{row}_commands'] == [0.0, number]
-
-
 # -- trajectories --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('gap', [False, True])
-def test_no_number_of_a_trajectory_exists_before_its_end(gap):
-    """Then the last one does, unless there was a gap."""
-    world = Wrist(max_step='off')
-    world.trajectory(('j0', 'j1'), (1.0, {'positions': (0.5, 0.5)}))
-    for _ in range(3):
-        world.hear(0.0, 0.0, gap=0.25)
-    assert world.command(position={'j0': 0.1}) == {'position': {'m0': 0.1, 'm1': 0.1}}
-    world = Wrist(max_step='off')
-    world.trajectory(('j0', 'j1'), (1.0, {'positions': (0.5, 0.5)}))
-    for _ in range(6):
-        world.hear(0.0, None if gap else 0.0, gap=0.25)
-    world.hear(0.0, 0.0)
-    held = {'m0': 0.1, 'm1': 0.1} if gap else {'m0': 0.6, 'm1': -0.4}
-    assert world.command(position={'j0': 0.1})['position'] == pytest.approx(held)
 
 
 def test_a_gap_hides_no_trajectory():
