@@ -403,7 +403,7 @@ REDUCTION = 'transmission[hoist]/joint[lift]/mechanical_reduction'
 THUMB = '<joint name="thumb"><state_interface'
 PITCH = '<axis xyz="0 1 0"/>\n    <limit lower="-1" upper="1"'
 #: Edits of the description or parameters, and the place, expectation and finding of the log.
-REFUSED = [
+WRONG_STARTS = [
     ({'hold_timout': '1'}, "parameter 'hold_timout': expected 'hold_timeout', or a name"),
     ({'limit': 'clamp'}, "parameter 'limit': expected 'limits', or a name"),
     ({'limits': 'none'}, "parameter 'limits': expected clamp or reject or off, found 'none'"),
@@ -425,7 +425,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(('change', 'words'), REFUSED)
+@pytest.mark.parametrize(('change', 'words'), WRONG_STARTS)
 def test_a_wrong_start_is_refused(manage, change, words):
     """With place, expectation and finding."""
     it = manage(**change) if isinstance(change, dict) else manage(change)
