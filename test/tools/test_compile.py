@@ -55,6 +55,8 @@ BOTH_KINDS = of_snippet(
 def robots(linkages):
     """Return descriptions by name: each type, all in one, and closed linkages."""
     found = {name: of_snippet(text) for name, text in DOCUMENTED.items()}
+    # The coefficients of velocities and efforts are equal at a reduction of one only.
+    found |= {f'unit{x}': of_snippet(HINGE.replace('-50.0', x)) for x in UNITS}
     return {**found, 'all': of_snippet(''.join(DOCUMENTED.values())), **linkages}
 
 
@@ -143,6 +145,7 @@ LIVE = {
     **dict.fromkeys(('four_bar_knee', 'five_bar', 'push_rod_ankle'), OF_LINKAGE),
 }
 NAMES = [*LIVE, 'all']
+UNITS = ('1.0', '-1.0')
 
 
 # -- the functions -------------------------------------------------------------------------------
@@ -249,7 +252,7 @@ def test_what_a_type_declares_is_live(name, robots):
     assert others - {*expected} == {*compiled.live.fixed}
 
 
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', [*NAMES, *(f'unit{x}' for x in UNITS)])
 def test_rules_give_the_numbers_of_a_tuned_robot(name, robots):
     """Each live number in C changes the functions as tuning in Python does, and nothing else."""
     robot, compiled = compiled_robot(robots[name])
@@ -274,16 +277,6 @@ def test_rules_give_the_numbers_of_a_tuned_robot(name, robots):
     expected = LiveNumbers.collect(robot.with_parameters(values)).values[exact]
     found = live.evaluate_rules(list(values.values()))
     np.testing.assert_allclose(found[exact], expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize('reduction', ['1.0', '-1.0'])
-def test_efforts_have_their_own_coefficients(reduction):
-    """Those of velocities are equal at a reduction of one, and differ after a change of it."""
-    robot, compiled = compiled_robot(of_snippet(HINGE.replace('-50.0', reduction)))
-    name = 'hinge_transmission.joints.hinge.mechanical_reduction'
-    values = [4.0 if each.name == name else each.value for each in compiled.live.tunables]
-    tuned = LiveNumbers.collect(robot.with_parameters({name: 4.0}))
-    assert np.array_equal(compiled.live.evaluate_rules(values), tuned.values)
 
 
 def test_a_number_with_the_name_of_another_one_is_not_live():

@@ -90,8 +90,6 @@ CHANGES = {
      f'{LEFT}<limit velocity="5"/><param name="effort">3</param>', ''),
     'the type of a joint': ('robot', 'lift_joint" type="continuous', 'lift_joint" type="prismatic',
      'joints.lift_joint.type: compiled continuous, robot prismatic'),
-    'a mimic joint in the loop': ('leg', 'offset="0.02"', 'offset="0.03"',
-     'joints.horn_mount.mimic.offset: compiled 0.02, robot 0.03'),
     'an origin in the loop': ('leg', '<origin xyz="0.05 0 0"/>', '<origin xyz="0.06 0 0"/>',
      'joints.lever_mount.origin.xyz: compiled [0.05, 0.0, 0.0], robot [0.06, 0.0, 0.0]'),
     'an attribute of the loop': ('leg', 'frame2="lever"', 'frame2="lever" length="0.31"',

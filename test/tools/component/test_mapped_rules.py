@@ -17,24 +17,19 @@ HALF, ACTUATOR_LIMIT, FOLLOWER, JOINT_LIMIT, REACHED, STEP, REFUSED = (64 << k f
 FINGER = '<joint name="finger"><command_interface name="position"/>'
 
 
-@pytest.fixture(scope='module', params=['new', 'old'])
-def program(request, build_once):
-    """Return the manager of the scene, with the names of both kinds of versions."""
-    return build_once(SCENE, 'scene_map', request.param)
-
-
 @pytest.fixture
-def manage(program, tmp_path):
+def manage(build_once, tmp_path):
     """Return a function that starts a manager; each has to end well."""
     started = []
 
-    def start(*edits, active='active', **parameters):
+    def start(*edits, active='active', version='new', **parameters):
         text = SCENE
         for before, after in edits:
             assert before in text
             text = text.replace(before, after)
         params = (f'<param name="{name}">{value}</param>' for name, value in parameters.items())
         text = text.replace('<!-- more -->', ''.join(params))
+        program = build_once(SCENE, 'scene_map', version)
         started.append(SceneManager([program], text, tmp_path, active))
         return started[-1]
 
@@ -86,27 +81,26 @@ def test_a_released_effort_is_that_of_the_controller_or_zero(manage):
         assert_sent(it, 'effort', pitch=left[0], roll=left[1])
 
 
-def test_an_effort_that_cannot_be_mapped_ends_with_zero(manage):
-    """At a dead centre the released effort has no result."""
+def test_at_a_dead_centre_only_zero_has_a_result(manage):
+    """No force of the cylinder moves the crank there; an effort that is released is zero then."""
     it = manage()
     it.script('torque', 'knee/effort')
     it('switch +torque')
     it.measure('position', knee=0.1)
     it.move('torque', 2.0, cycles=2)
-    assert find_motors(it, 'effort')['cylinder'] != 0.0
+    assert_sent(it, 'effort', at={'knee': 0.1}, knee=2.0)
+    it.measure('position', knee=-1.5)
+    it('cycle 2')
+    assert_sent(it, 'effort', at={'knee': 0.1}, knee=2.0)
+    assert it('states')['leg/status'] == 8
+    assert 'its actuators hold: velocity or effort at a dead centre' in it.log
+    it.move('torque', 0.0)
+    assert find_motors(it, 'effort')['cylinder'] == 0.0
+    it.measure('position', knee=0.1)
+    it.move('torque', 2.0, cycles=2)
     it.measure('position', knee=-1.5)
     it('cycle 1')
     it('switch -torque')
-    assert find_motors(it, 'effort')['cylinder'] == 0.0
-
-
-def test_a_zero_is_sent_at_any_position(manage):
-    """Also at a dead centre."""
-    it = manage()
-    it.script('torque', 'knee/effort')
-    it('switch +torque')
-    it.measure('position', knee=-1.5)
-    it.move('torque', 0.0, cycles=2)
     assert find_motors(it, 'effort')['cylinder'] == 0.0
 
 
@@ -134,9 +128,10 @@ def test_deactivation_sends_what_is_locked(manage):
     assert find_motors(it, 'velocity')['m1'] == 0.0
 
 
-def test_no_call_of_the_driver_has_a_period_of_zero(manage):
-    """A driver may divide by it."""
-    it = manage()
+@pytest.mark.parametrize('version', ['new', 'old'])
+def test_no_call_of_the_driver_has_a_period_of_zero(manage, version):
+    """A driver may divide by it, also with the names of former versions of ros2_control."""
+    it = manage(version=version)
     it.script('rates', 'pitch/velocity', 'roll/velocity')
     it('switch +rates')
     it.move('rates', 0.1, 0.2)
@@ -314,11 +309,18 @@ def test_an_effort_beyond_a_limit_holds_a_load(manage):
     assert_sent(it, 'effort', pitch=-2.0, roll=0.5)
 
 
-def test_velocities_of_a_joint_that_follows(manage):
-    """They are scaled to its limit, and zero towards a limit of its position."""
+def test_a_joint_that_follows_keeps_its_limits(manage):
+    """A position has no result; velocities are scaled, and zero towards a position limit."""
     it = manage((FINGER, f'{FINGER}<command_interface name="velocity"/>'))
+    it.script('grip', 'finger/position')
     it.script('close', 'finger/velocity')
-    it('switch +close')
+    it('switch +grip')
+    for position in (0.1, 0.3):  # the thumb would be at -0.5 of -0.3
+        it.move('grip', position)
+        assert_sent(it, 'position', finger=0.1)
+    it('cycle 1')
+    assert it('states')['grip/status'] == FOLLOWER
+    it('switch -grip +close')
     it.move('close', 1.5, cycles=2)  # the thumb would move at -3 of 2
     assert find_motors(it, 'velocity')['screw'] == pytest.approx(10.0)
     assert it('states')['grip/status'] == FOLLOWER
@@ -327,23 +329,6 @@ def test_velocities_of_a_joint_that_follows(manage):
     assert find_motors(it, 'velocity')['screw'] == 0.0
     it.move('close', -0.1)
     assert find_motors(it, 'velocity')['screw'] == pytest.approx(-1.0)
-
-
-@pytest.mark.parametrize('edit', [
-    ('name="pitch" type="revolute"><parent link="base"/><child link="hand"/><axis xyz="0 1 0"/>\n'
-     '    <limit lower="-1" upper="1"', 'joint'),
-    ('lower="-80" upper="80"', 'actuator'),
-], ids=['joint', 'actuator'])  # fmt: skip
-def test_reversed_limits_are_refused(manage, edit):
-    """The place and both numbers are named."""
-    before, kind = edit
-    lower, upper = ('-1', '1') if kind == 'joint' else ('-80', '80')
-    after = before.replace(f'lower="{lower}" upper="{upper}"', f'lower="{upper}" upper="{lower}"')
-    it = manage((before, after))
-    assert it('components') == {}
-    name = {'joint': 'pitch', 'actuator': 'winch'}[kind]
-    assert f"limits of {kind} '{name}': expected a lower position limit" in it.log
-    assert f'found {upper} and {lower}' in it.log
 
 
 # -- states of the driver ------------------------------------------------------------------------
@@ -375,7 +360,7 @@ def test_a_deactivation_that_fails_in_the_driver_fails_here(manage):
     assert 'on_deactivate returned FAILURE' in it.log
 
 
-def test_a_mode_that_the_driver_refuses_is_reported_and_ends(manage, program):
+def test_a_mode_that_the_driver_refuses_is_reported_and_ends(manage):
     """The controllers do not go on without effect: the component is deactivated."""
     it = manage()
     it.script('rate', 'lift/velocity')
@@ -383,6 +368,9 @@ def test_a_mode_that_the_driver_refuses_is_reported_and_ends(manage, program):
     it('switch +rate')
     it.move('rate', 0.1)
     assert find_motors(it, 'velocity')['winch'] != 0.0
+    it('fault prepare')
+    assert it('switch -rate +up') == 'refused'
+    assert math.isnan(find_motors(it, 'position')['winch'])
     it('fault perform')
     assert it('switch -rate +up') == 'refused'
     assert find_motors(it, 'velocity')['winch'] == 0.0
@@ -409,46 +397,40 @@ def test_a_report_is_repeated_once_per_second(manage):
     assert 5 <= it.log.count(words) <= 6
 
 
-# -- parameters ----------------------------------------------------------------------------------
+# -- what is refused -----------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize(('parameters', 'words'), [
+REDUCTION = 'transmission[hoist]/joint[lift]/mechanical_reduction'
+THUMB = '<joint name="thumb"><state_interface'
+PITCH = '<axis xyz="0 1 0"/>\n    <limit lower="-1" upper="1"'
+#: Edits of the description or parameters, and the place, expectation and finding of the log.
+WRONG_STARTS = [
     ({'hold_timout': '1'}, "parameter 'hold_timout': expected 'hold_timeout', or a name"),
     ({'limit': 'clamp'}, "parameter 'limit': expected 'limits', or a name"),
     ({'limits': 'none'}, "parameter 'limits': expected clamp or reject or off, found 'none'"),
     ({'hold_timeout': '-1'}, "parameter 'hold_timeout': expected a number from zero on, found -1"),
     ({'hold_timeout': '0.5s'}, "parameter 'hold_timeout': expected a number, found '0.5s'"),
     ({'wrap_period': 'm1=7'}, "'wrap_period', actuator 'm1': expected the one actuator of one"),
-])  # fmt: skip
-def test_a_wrong_parameter_is_refused(manage, parameters, words):
+    (('>100<', '>4O<'), f"{REDUCTION}: expected a number, found '4O'"),
+    # A missing number is compared with the compiled one.
+    (('<mechanical_reduction>100</mechanical_reduction>', ''),
+     f"{REDUCTION}: expected '100' of package scene_map, found none"),
+    (('"-80" upper="80"', '"80" upper="-80"'),
+     "limits of actuator 'winch': expected a lower position limit that is not above the upper "
+     'one, found 80 and -80'),
+    ((PITCH, PITCH.replace('"-1" upper="1"', '"1" upper="-1"')),
+     "limits of joint 'pitch': expected a lower position limit that is not above the upper one, "
+     'found 1 and -1'),
+    ((THUMB, THUMB.replace('<state', '<command_interface name="position"/><state')),
+     "joint 'thumb': expected no command interface, because other joints move it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(('change', 'words'), WRONG_STARTS)
+def test_a_wrong_start_is_refused(manage, change, words):
     """With place, expectation and finding."""
-    it = manage(**parameters)
+    it = manage(**change) if isinstance(change, dict) else manage(change)
     assert it('components') == {}
     assert words in it.log
-
-
-def test_a_number_that_is_none_has_a_place(manage):
-    """Of an element, with the text that was found."""
-    it = manage(('>100<', '>4O<'))
-    assert it('components') == {}
-    place = 'transmission[hoist]/joint[lift]/mechanical_reduction'
-    assert f"{place}: expected a number, found '4O'" in it.log
-
-
-def test_a_missing_number_is_compared_with_the_compiled_one(manage):
-    """Not with its index."""
-    it = manage(('<mechanical_reduction>100</mechanical_reduction>', ''))
-    assert it('components') == {}
-    place = 'transmission[hoist]/joint[lift]/mechanical_reduction'
-    assert f"{place}: compiled '100', found none" in it.log
-
-
-def test_a_joint_that_others_move_has_no_command(manage):
-    """Its command would have no effect."""
-    edit = '<joint name="thumb"><state_interface'
-    it = manage((edit, edit.replace('<state', '<command_interface name="position"/><state')))
-    assert it('components') == {}
-    assert "joint 'thumb': expected no command interface, because other joints move it" in it.log
 
 
 def test_nan_of_a_driver_is_nan(manage):

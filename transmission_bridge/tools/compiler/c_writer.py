@@ -33,12 +33,15 @@ _MORE_FILES = {
     'FACTS': (('robot.hpp', 'src/{name}_robot.hpp'), ('hardware.xml', '{name}_hardware.xml')),
 }
 
-#: CasADi's work arrays keep pointers to local variables, which are read only within a call, and
-#: its functions return at once if a called one fails: both are false alarms of GCC.
+#: CasADi's work arrays keep pointers to local variables, which are read only within a call, its
+#: functions return at once if a called one fails, and it copies no null pointer to the work array
+#: of a function that has none: these are false alarms of GCC.
 _HEAD = """\
 /* SPDX-License-Identifier: Apache-2.0 AND MIT-0 */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
 #if __GNUC__ >= 12
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
 #endif

@@ -26,18 +26,6 @@ from transmission_bridge.types import Array
 PARTIAL, NO_POSITION = 16, 32
 
 
-#: GCC 12 believes that a null pointer is copied to the work array of a function that has none.
-_COPY = r"""#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Warray-bounds"
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
-\g<0>#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-"""
-
-
 @dataclass(frozen=True)
 class CompiledRobot:
     """
@@ -87,8 +75,7 @@ class CompiledRobot:
             kept = self.live.tables[direction]
             for table, numbers in zip(program.tables, kept, strict=True):
                 longest = max(longest, 0 if len(numbers) else len(table))
-        text = re.sub(r'(casadi_zeros)\[\d+\]', rf'\1[{longest}]', generator.dump())
-        return re.sub(r'void casadi_copy\(.*?\n}\n', _COPY, text, flags=re.DOTALL)
+        return re.sub(r'(casadi_zeros)\[\d+\]', rf'\1[{longest}]', generator.dump())
 
     def members(self, direction: Direction) -> list[tuple[list[int], list[int]]]:
         """Return the indices of inputs and outputs of each transmission, in their order."""

@@ -32,8 +32,10 @@ using hardware_interface::StateInterface;
 using Ids = lifecycle_msgs::msg::State;
 #if MAPPED_HAS_PARAMS
 using Driver = hardware_interface::HardwareComponent;
+using Params = hardware_interface::HardwareComponentInterfaceParams;
 #else
 using Driver = hardware_interface::System;
+using Params = HardwareInfo;
 #endif
 
 // A handle, its place in the rows of the map, and its last value. A handle of the driver that the
@@ -65,31 +67,40 @@ std::shared_ptr<Handle> make_handle(const std::string & owner, const InterfaceIn
 
 class MappedSystem : public hardware_interface::SystemInterface {
 public:
-#if MAPPED_HAS_PARAMS
-  CallbackReturn on_init(
-    const hardware_interface::HardwareComponentInterfaceParams & params) override {
+  CallbackReturn on_init(const Params & params) override {
     if (SystemInterface::on_init(params) != CallbackReturn::SUCCESS) return CallbackReturn::ERROR;
-    return build([&](const HardwareInfo & info) {
+    try {
+      setup_ = Reader<HardwareInfo>(info_).read();
+      for (const auto & text : of_parameter_files)
+        RCLCPP_INFO(get_logger(), "of a parameter file, not of the description: %s", text.c_str());
+      core_ = std::make_unique<Core>(setup_);
+      // As in the manager: only the move unsets the times of the last cycles.
+      Driver driver(std::unique_ptr<hardware_interface::SystemInterface>(
+        loader_.createUnmanagedInstance(setup_.options.driver_plugin)));
+      driver_ = std::make_unique<Driver>(std::move(driver));
+      const auto info = describe_driver(info_, setup_);
+#if MAPPED_HAS_PARAMS
       hardware_interface::HardwareComponentParams of_driver;
       of_driver.hardware_info = info;
       of_driver.logger = get_logger();
       of_driver.clock = get_clock();
       of_driver.executor = params.executor;
-      return driver_->initialize(of_driver).id();
-    });
-  }
+      const auto & state = driver_->initialize(of_driver);
 #else
-  CallbackReturn on_init(const HardwareInfo & info) override {
-    if (SystemInterface::on_init(info) != CallbackReturn::SUCCESS) return CallbackReturn::ERROR;
-    return build([&](const HardwareInfo & of_driver) {
-      return driver_->initialize(of_driver, get_logger(), get_clock()).id();
-    });
-  }
+      const auto & state = driver_->initialize(info, get_logger(), get_clock());
 #endif
+      if (state.id() != Ids::PRIMARY_STATE_UNCONFIGURED)
+        return fail("on_init", "no SUCCESS", "see its messages");
+    } catch (const std::exception & error) {
+      return fail(error.what());
+    }
+    if (info_.rw_rate > 0) period_ = rclcpp::Duration::from_seconds(1.0 / info_.rw_rate);
+    return CallbackReturn::SUCCESS;
+  }
 
   std::vector<StateInterface::ConstSharedPtr> on_export_state_interfaces() override {
-    auto exported = wire(driver_->export_state_interfaces(), &ComponentInfo::state_interfaces,
-                         joint_states_, driver_states_);
+    auto exported = connect(driver_->export_state_interfaces(), &ComponentInfo::state_interfaces,
+                            joint_states_, driver_states_);
     for (const int t : setup_.own) {
       if (transmissions[t].name.empty()) continue;
       InterfaceInfo info;
@@ -103,8 +114,8 @@ public:
   }
 
   std::vector<CommandInterface::SharedPtr> on_export_command_interfaces() override {
-    auto exported = wire(driver_->export_command_interfaces(), &ComponentInfo::command_interfaces,
-                         joint_commands_, driver_commands_);
+    auto exported = connect(driver_->export_command_interfaces(),
+                            &ComponentInfo::command_interfaces, joint_commands_, driver_commands_);
     start_.reserve(driver_commands_.size());
     stop_.reserve(driver_commands_.size());
     return exported;
@@ -132,13 +143,13 @@ public:
     if (!is_known_ && read(get_clock()->now(), period_) != return_type::OK)
       return fail("read", "no OK", "remove the cause and configure the component again");
     if (const auto problem = core_->resolve_turns(); !problem.empty()) {
-      RCLCPP_ERROR(get_logger(), "%s", problem.c_str());
+      fail(problem);
       return CallbackReturn::FAILURE;
     }
     map_states();
     core_->begin();
-    for (const auto & each : joint_commands_) (void)set_first(each);
-    for (auto & each : driver_commands_) each.is_due = false;
+    for (const auto & wire : joint_commands_) (void)set_first(wire);
+    for (auto & wire : driver_commands_) wire.is_due = false;
     if (setup_.options.is_dry) return CallbackReturn::SUCCESS;
     return follow("on_activate", &Driver::activate, Ids::PRIMARY_STATE_ACTIVE);
   }
@@ -161,39 +172,33 @@ public:
 
   // -- modes -------------------------------------------------------------------------------------
 
+  // A stop is always accepted: a refusal would skip the stop of the driver.
   return_type prepare_command_mode_switch(const Names & start, const Names & stop) override {
     const Flags starts = find_flags(start);
     const Flags next = core_->plan_switch(starts, find_flags(stop));
-    int row;
-    // A stop is always accepted: a refusal would skip the stop of the driver.
-    if (const int t = core_->find_half(next, starts, row); t >= 0) {
-      RCLCPP_ERROR(get_logger(),
-                   "transmission '%s': expected %s commands of all its %zu joints at once, found "
-                   "some of them",
-                   transmissions[t].name.c_str(), row_names[row], transmissions[t].joints.size());
+    if (const auto problem = core_->find_half(next, starts); !problem.empty()) {
+      fail(problem);
       return return_type::ERROR;
     }
-    const auto result = call_switch(next, start, stop, &Driver::prepare_command_mode_switch);
-    if (result != return_type::OK)
-      fail("prepare_command_mode_switch", "no OK", "a start is refused, a stop is not");
-    return start.empty() ? return_type::OK : result;
+    return switch_driver(next, start, stop, &Driver::prepare_command_mode_switch,
+                         "prepare_command_mode_switch", "a start is refused, a stop is not");
   }
 
   return_type perform_command_mode_switch(const Names & start, const Names & stop) override {
     const Flags starts = find_flags(start), stops = find_flags(stop);
     const Flags claims = core_->read_claims(), next = core_->plan_switch(starts, stops);
     // ros2_control keeps the numbers of released interfaces: they are no commands.
-    for (const auto & each : joint_commands_)
-      if (next[each.row][each.index] && !claims[each.row][each.index] && !set_first(each))
+    for (const auto & wire : joint_commands_)
+      if (next[wire.row][wire.index] && !claims[wire.row][wire.index] && !set_first(wire))
         return return_type::ERROR;
-    const auto result = call_switch(next, start, stop, &Driver::perform_command_mode_switch);
-    if (result != return_type::OK)
-      fail("perform_command_mode_switch", "no OK", "switch these controllers again");
-    const bool is_refused = result != return_type::OK && !start.empty();
+    const auto result =
+      switch_driver(next, start, stop, &Driver::perform_command_mode_switch,
+                    "perform_command_mode_switch", "switch these controllers again");
+    const bool is_refused = result != return_type::OK;
     core_->set_refused(starts, is_refused);
     core_->set_refused(stops, is_refused);
     core_->set_claims(is_refused ? core_->plan_switch({}, stops) : next);
-    return start.empty() ? return_type::OK : result;
+    return result;
   }
 
   // -- each cycle --------------------------------------------------------------------------------
@@ -210,27 +215,32 @@ public:
     if (map_commands(period.seconds()))
       return setup_.options.ends_by_error ? return_type::ERROR : return_type::DEACTIVATE;
     send();
+    if (!setup_.options.is_dry) return driver_->write(time, period);
     since_log_ += period.seconds();
-    if (setup_.options.is_dry && since_log_ > 1.0) log_dry_run();
-    return setup_.options.is_dry ? return_type::OK : driver_->write(time, period);
+    if (since_log_ <= report_period) return return_type::OK;
+    since_log_ = 0.0;
+    for (const auto & wire : driver_commands_)
+      if (wire.is_due)
+        RCLCPP_INFO(get_logger(), "dry run: %s would be %g", wire.name.c_str(), wire.last);
+    return return_type::OK;
   }
 
 private:
   // Export the interfaces of the joints, and those of the driver that belong to no joint.
   template <typename Pointer, typename JointPointer>
-  std::vector<Pointer> wire(const std::vector<Pointer> & of_driver,
-                            std::vector<InterfaceInfo> ComponentInfo::* interfaces,
-                            std::vector<Wire<JointPointer>> & joints,
-                            std::vector<Wire<Pointer, JointPointer>> & drivers) {
+  std::vector<Pointer> connect(const std::vector<Pointer> & of_driver,
+                               std::vector<InterfaceInfo> ComponentInfo::* interfaces,
+                               std::vector<Wire<JointPointer>> & joints,
+                               std::vector<Wire<Pointer, JointPointer>> & drivers) {
     std::vector<Pointer> exported;
     std::map<std::string, JointPointer> passed;
     for (const auto & joint : info_.joints) {
-      for (const auto & each : joint.*interfaces) {
-        auto handle = make_handle<typename JointPointer::element_type>(joint.name, each);
-        if (const int row = find_row(each.name); row >= 0)
+      for (const auto & interface : joint.*interfaces) {
+        auto handle = make_handle<typename JointPointer::element_type>(joint.name, interface);
+        if (const int row = find_row(interface.name); row >= 0)
           joints.push_back({handle, setup_.find_joint(joint.name), row});
         else
-          passed[setup_.find_actuator(joint.name) + "/" + each.name] = handle;
+          passed[setup_.find_actuator(joint.name) + "/" + interface.name] = handle;
         exported.push_back(handle);
       }
     }
@@ -249,17 +259,17 @@ private:
   void map_states() {
     Actuators measured;
     measured.fill(unknown);
-    for (auto & each : driver_states_) {
-      if (each.index < 0 && !each.of_joint) continue;
-      each.last = read_value(*each.handle, each.index < 0 ? unknown : each.last);
-      if (each.index < 0)
-        (void)each.of_joint->set_value(each.last);
+    for (auto & wire : driver_states_) {
+      if (wire.index < 0 && !wire.of_joint) continue;
+      wire.last = read_value(*wire.handle, wire.index < 0 ? unknown : wire.last);
+      if (wire.index < 0)
+        (void)wire.of_joint->set_value(wire.last);
       else
-        measured[each.row][each.index] = each.last;
+        measured[wire.row][wire.index] = wire.last;
     }
     core_->take_states(measured);
-    for (auto & each : joint_states_)
-      (void)each.handle->set_value(core_->read_state(each.row, each.index));
+    for (auto & wire : joint_states_)
+      (void)wire.handle->set_value(core_->read_state(wire.row, wire.index));
   }
 
   // Returns whether there was no result for hold_timeout. Reports are throttled by the core.
@@ -267,10 +277,10 @@ private:
     core_->choose_runs();
     Joints commands;
     commands.fill(unknown);
-    for (auto & each : joint_commands_) {
-      if (!core_->is_used(each.row, each.index)) continue;
-      each.last = core_->is_new(each.row, each.index) ? unknown : each.last;
-      commands[each.row][each.index] = each.last = read_value(*each.handle, each.last);
+    for (auto & wire : joint_commands_) {
+      if (!core_->is_used(wire.row, wire.index)) continue;
+      wire.last = core_->is_new(wire.row, wire.index) ? unknown : wire.last;
+      commands[wire.row][wire.index] = wire.last = read_value(*wire.handle, wire.last);
     }
     const bool is_over = core_->take_commands(commands, period);
     for (const int t : setup_.own) {
@@ -286,32 +296,24 @@ private:
   // could not be set is set in the next cycle. Returns whether all are.
   bool send() {
     bool is_done = true;
-    for (auto & each : driver_commands_) {
+    for (auto & wire : driver_commands_) {
       double value = unknown;
-      if (each.index >= 0)
-        value = core_->sent()[each.row][each.index];
-      else if (each.of_joint)
-        value = read_value(*each.of_joint, unknown);
-      each.is_due = each.is_due || std::isfinite(value);
-      each.last = std::isfinite(value) ? value : each.last;
-      if (setup_.options.is_dry || !each.is_due) continue;
-      each.is_due = !each.handle->set_value(each.last);
-      is_done = is_done && !each.is_due;
+      if (wire.index >= 0)
+        value = core_->sent()[wire.row][wire.index];
+      else if (wire.of_joint)
+        value = read_value(*wire.of_joint, unknown);
+      wire.is_due = wire.is_due || std::isfinite(value);
+      wire.last = std::isfinite(value) ? value : wire.last;
+      if (setup_.options.is_dry || !wire.is_due) continue;
+      wire.is_due = !wire.handle->set_value(wire.last);
+      is_done = is_done && !wire.is_due;
     }
     return is_done;
   }
 
-  void log_dry_run() {
-    since_log_ = 0.0;
-    for (const auto & each : driver_commands_)
-      if (each.is_due)
-        RCLCPP_INFO(get_logger(), "dry run: %s would be %g", each.handle->get_name().c_str(),
-                    each.last);
-  }
-
   // At the end nothing is claimed, and no motor goes on.
   void end_commands() {
-    core_->drop_claims();
+    core_->set_claims({});
     if (driver_->get_lifecycle_state().id() == Ids::PRIMARY_STATE_ACTIVE) {
       (void)map_commands(0.0);
       for (int k = 0; k < most_tries && !send(); k++) std::this_thread::yield();
@@ -321,38 +323,39 @@ private:
   }
 
   // Set what an interface holds when it is claimed.
-  bool set_first(const Wire<CommandInterface::SharedPtr> & each) const {
-    const double value = core_->first_command(each.row, each.index);
+  bool set_first(const Wire<CommandInterface::SharedPtr> & wire) const {
+    const double value = core_->first_command(wire.row, wire.index);
     for (int k = 0; k < most_tries; k++)
-      if (each.handle->set_value(value)) return true;
+      if (wire.handle->set_value(value)) return true;
     return false;
   }
 
   // Names of other components have no effect.
   Flags find_flags(const Names & names) const {
     Flags flags{};
-    for (const auto & each : joint_commands_)
-      if (contains(names, each.handle->get_name())) flags[each.row][each.index] = true;
+    for (const auto & wire : joint_commands_)
+      if (contains(names, wire.handle->get_name())) flags[wire.row][wire.index] = true;
     return flags;
   }
 
   // Switch the driver. Names move to its lists and back, because a copy could allocate.
-  return_type call_switch(const Flags & next, const Names & start, const Names & stop,
-                          return_type (Driver::*call)(const Names &, const Names &)) {
+  return_type switch_driver(const Flags & next, const Names & start, const Names & stop,
+                            return_type (Driver::*call)(const Names &, const Names &),
+                            const char * name, const char * advice) {
     if (setup_.options.is_dry) return return_type::OK;
     const Flags claims = core_->read_claims();
     const auto move_names = [&](bool is_back) {
       std::size_t n_start = 0, n_stop = 0;
-      for (auto & each : driver_commands_) {
-        const bool passes = each.index < 0;
-        const bool was = !passes && core_->runs_actuator(claims, each.row, each.index);
-        const bool will = !passes && core_->runs_actuator(next, each.row, each.index);
-        const bool starts = passes ? contains(start, each.source) : will && !was;
-        const bool stops = passes ? contains(stop, each.source) : was && !will;
+      for (auto & wire : driver_commands_) {
+        const bool passes = wire.index < 0;
+        const bool was = !passes && core_->runs_actuator(claims, wire.row, wire.index);
+        const bool will = !passes && core_->runs_actuator(next, wire.row, wire.index);
+        const bool starts = passes ? contains(start, wire.source) : will && !was;
+        const bool stops = passes ? contains(stop, wire.source) : was && !will;
         if ((stops || starts) && is_back)
-          each.name = std::move(stops ? stop_[n_stop++] : start_[n_start++]);
+          wire.name = std::move(stops ? stop_[n_stop++] : start_[n_start++]);
         else if (stops || starts)
-          (stops ? stop_ : start_).push_back(std::move(each.name));
+          (stops ? stop_ : start_).push_back(std::move(wire.name));
       }
     };
     move_names(false);
@@ -361,35 +364,21 @@ private:
     move_names(true);
     start_.clear();
     stop_.clear();
-    return result;
+    if (result != return_type::OK) fail(name, "no OK", advice);
+    return start.empty() ? return_type::OK : result;
   }
 
-  // -- start -------------------------------------------------------------------------------------
+  // -- messages ----------------------------------------------------------------------------------
 
-  template <typename Initialize>
-  CallbackReturn build(Initialize initialize) {
-    try {
-      setup_ = read_setup(info_);
-      for (const auto & note : setup_.notes) RCLCPP_INFO(get_logger(), "%s", note.c_str());
-      core_ = std::make_unique<Core>(setup_);
-      // As in the manager: only the move unsets the times of the last cycles.
-      Driver driver(std::unique_ptr<hardware_interface::SystemInterface>(
-        loader_.createUnmanagedInstance(setup_.options.driver_plugin)));
-      driver_ = std::make_unique<Driver>(std::move(driver));
-      if (initialize(describe_driver(info_, setup_)) != Ids::PRIMARY_STATE_UNCONFIGURED)
-        return fail("on_init", "no SUCCESS", "see its messages");
-    } catch (const std::exception & error) {
-      RCLCPP_ERROR(get_logger(), "%s", error.what());
-      return CallbackReturn::ERROR;
-    }
-    if (info_.rw_rate > 0) period_ = rclcpp::Duration::from_seconds(1.0 / info_.rw_rate);
-    return CallbackReturn::SUCCESS;
-  }
-
-  CallbackReturn fail(const char * call, const char * result, const char * advice) const {
-    RCLCPP_ERROR(get_logger(), "driver '%s': %s returned %s: %s",
-                 setup_.options.driver_plugin.c_str(), call, result, advice);
+  CallbackReturn fail(const std::string & problem) const {
+    RCLCPP_ERROR(get_logger(), "%s", problem.c_str());
     return CallbackReturn::ERROR;
+  }
+
+  CallbackReturn fail(const std::string & call, const std::string & result,
+                      const std::string & advice) const {
+    return fail("driver '" + setup_.options.driver_plugin + "': " + call + " returned " + result +
+                ": " + advice);
   }
 
   // The state of this component follows its driver: FAILURE if the driver is where it was, ERROR

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transmissions of a robot for hardware components that load them.
-#include <algorithm>
 #include <array>
 #include <memory>
-#include <sstream>
 
 #include "hardware_interface/hardware_info.hpp"
 #include "pluginlib/class_list_macros.hpp"
@@ -17,19 +15,7 @@ namespace MAPPED_NAMESPACE {
 using hardware_interface::TransmissionInfo;
 using Base = transmission_interface::Transmission;
 
-// The interfaces of each row of the map. Torque and force are other names of effort.
-static const std::array<Names, n_rows> rows_of_map = {Names{"position"}, Names{"velocity"},
-                                                      Names{"effort", "torque", "force"}};
-
-template <typename Expected, typename Found>
-void require(bool is_met, const std::string & place, const Expected & expected,
-             const Found & found) {
-  if (is_met) return;
-  std::ostringstream text;
-  text.precision(17);
-  text << place << ": expected " << expected << ", found " << found;
-  throw transmission_interface::Exception(text.str());
-}
+constexpr auto expect = require<transmission_interface::Exception>;
 
 // A handle of a member for a row.
 struct Wire {
@@ -57,12 +43,16 @@ public:
                  const std::vector<transmission_interface::ActuatorHandle> & actuators) {
     is_mapped_ = {true, true, true};
     joints_ = wire(joints, description_.joints, true);
-    for (const auto & each : wire(joints, description_.passive, false)) joints_.push_back(each);
+    for (const auto & passive : wire(joints, description_.passive, false))
+      joints_.push_back(passive);
     actuators_ = wire(actuators, description_.actuators, true);
-    const bool maps_other = !description_.needs_positions && (is_mapped_[1] || is_mapped_[2]);
-    const std::string expected = description_.needs_positions ? "position" : "one interface";
-    require(is_mapped_[0] || maps_other, place_, expected + " of all joints and all actuators",
-            get_handles_info());
+    const bool needs_positions = description_.needs_positions;
+    expect(
+      is_mapped_[position] || (!needs_positions && (is_mapped_[velocity] || is_mapped_[effort])),
+      place_,
+      std::string(needs_positions ? "position" : "one interface") +
+        " of all joints and all actuators",
+      get_handles_info());
   }
 
   void actuator_to_joint() {
@@ -104,16 +94,16 @@ private:
       std::size_t n_wired = 0;
       for (const auto & end : ends) {
         const auto before = wires.size();
-        for (const auto & interface : rows_of_map[row])
-          for (const auto & handle :
-               transmission_interface::get_ordered_handles(handles, {end.name}, interface))
+        for (const auto & handle : handles)
+          if (handle && handle.get_prefix_name() == end.name &&
+              find_row(handle.get_interface_name()) == row)
             wires.push_back({handle, &end, row});
         n_wired += wires.size() > before;
       }
       if (!is_own) continue;
-      require(n_wired == 0 || n_wired == ends.size(), place_,
-              rows_of_map[row][0] + " of all joints or none, and of all actuators or none",
-              list_handles(wires));
+      expect(n_wired == 0 || n_wired == ends.size(), place_,
+             std::string(row_names[row]) + " of all joints or none, and of all actuators or none",
+             list_handles(wires));
       is_mapped_[row] = is_mapped_[row] && n_wired > 0;
     }
     return wires;
@@ -138,58 +128,51 @@ private:
   }
 
   const Loadable & description_;
-  const std::string place_ = "transmission '" + description_.name + "'";
+  const std::string place_ = "transmission " + quote(description_.name);
   State state_;
   double measured_[n_joints];  // by the last actuator_to_joint()
   std::vector<Wire> joints_, actuators_;
   std::array<bool, n_rows> is_mapped_ = {};
 };
 
-template <typename Infos>
-void compare_ends(const std::string & place, const std::vector<End> & compiled,
-                  const Infos & infos) {
-  require(compiled.size() == infos.size(), place + "s", compiled.size(), infos.size());
-  for (const auto & expected : compiled) {
-    const std::string start = place + " '" + expected.name + "'";
-    const auto found = std::find_if(infos.begin(), infos.end(),
-                                    [&](const auto & each) { return each.name == expected.name; });
-    require(found != infos.end(), start, "in the transmission", "none");
-    require(expected.role == found->role, start + ", role", expected.role, found->role);
-    const double before = expected.reduction, now = found->mechanical_reduction;
-    require(before == now, start + ", mechanical_reduction", before, now);
-    require(expected.offset == found->offset, start + ", offset", expected.offset, found->offset);
-  }
-}
-
-static void compare(const Loadable & compiled, const TransmissionInfo & info) {
-  const std::string place =
-    "transmission '" + info.name + "' (compiled in package " + package + "), ";
-  require(compiled.type == info.type, place + "plugin", compiled.type, info.type);
-  compare_ends(place + "joint", compiled.joints, info.joints);
-  compare_ends(place + "actuator", compiled.actuators, info.actuators);
-  auto found = info.parameters;
-  for (const auto & [name, value] : compiled.parameters) {
-    const auto now = found.count(name) ? found[name] : "none";
-    require(value == now, place + "parameter '" + name + "'", value, now);
-    found.erase(name);
-  }
+// What decides the map of a transmission, compiled or found, by its place.
+template <typename Info>
+Texts describe(const Info & info) {
+  Texts texts = {{"plugin", info.type}};
+  const auto add = [&](const std::string & side, const auto & ends) {
+    texts[side + "s"] = std::to_string(ends.size());
+    for (const auto & end : ends) {
+      const std::string place = side + " " + quote(end.name) + ", ";
+      texts[place + "role"] = end.role;
+      texts[place + "mechanical_reduction"] = write(end.mechanical_reduction);
+      texts[place + "offset"] = write(end.offset);
+    }
+  };
+  add("joint", info.joints);
+  add("actuator", info.actuators);
   // Some hardware components add parameters of their own, with two underscores.
-  for (const auto & [name, value] : found)
-    require(name.rfind("__", 0) == 0, place + "parameter '" + name + "'", "none", value);
+  for (const auto & [name, value] : info.parameters)
+    if (name.rfind("__", 0) != 0) texts["parameter " + quote(name)] = value;
+  return texts;
 }
 
 class Loader : public transmission_interface::TransmissionLoader {
 public:
   std::shared_ptr<Base> load(const TransmissionInfo & info) {
+    const std::string origin = std::string(" (compiled in package ") + package + ")";
     std::string names;
-    for (const auto & each : loadables) {
-      names += (names.empty() ? "one of " : ", ") + each.name;
-      if (each.name != info.name) continue;
-      compare(each, info);
-      return std::make_shared<MappedTransmission>(each);
+    for (const auto & compiled : loadables) {
+      names += (names.empty() ? "one of " : ", ") + compiled.name;
+      if (compiled.name != info.name) continue;
+      Texts before = describe(compiled), now = describe(info), all = before;
+      all.insert(now.begin(), now.end());
+      for (const auto & [what, text] : all)
+        expect(before[what] == now[what],
+               "transmission " + quote(info.name) + origin + ", " + what, quote(before[what]),
+               quote(now[what]));
+      return std::make_shared<MappedTransmission>(compiled);
     }
-    require(false, std::string("transmission (compiled in package ") + package + ")", names,
-            info.name);
+    expect(false, "transmission" + origin, names, info.name);
     return nullptr;
   }
 };

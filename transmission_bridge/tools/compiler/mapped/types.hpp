@@ -4,15 +4,19 @@
 // MAPPED_NAMESPACE, includes this file, and defines the data.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace MAPPED_NAMESPACE {
 
 using Names = std::vector<std::string>;
+using Texts = std::map<std::string, std::string>;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -50,7 +54,7 @@ struct End {
   int index;       // in the rows of the map
   bool is_output;  // an actuator of several transmissions is the output of one
   std::string role;
-  double reduction, offset;
+  double mechanical_reduction, offset;
 };
 
 struct Loadable {
@@ -65,6 +69,21 @@ inline int find_row(const std::string & interface) {
   if (interface == "position") return position;
   if (interface == "velocity") return velocity;
   return interface == "effort" || interface == "torque" || interface == "force" ? effort : -1;
+}
+
+inline std::string quote(const std::string & text) {
+  return text.empty() ? "none" : "'" + text + "'";
+}
+
+inline std::string write(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+template <typename Error = std::runtime_error>
+void require(bool is_met, const std::string & place, const std::string & expected,
+             const std::string & text) {
+  if (!is_met) throw Error(place + ": expected " + expected + ", found " + text);
 }
 
 }  // namespace MAPPED_NAMESPACE
