@@ -20,7 +20,7 @@ import itertools
 
 import numpy as np
 
-from transmission_bridge.description import RobotDescription, TransmissionEnd
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.transmissions import (
@@ -45,6 +45,8 @@ _LEAST_ERROR = 1e-6
 
 #: Share of a number in a combination that is not determined, from which neither is the number.
 _PART = 0.1
+
+_REDUCTION = 'mechanical_reduction'
 
 #: Another joint moves by less than this share of the motion of the joint that is moved by hand.
 _ASIDE = 0.6
@@ -103,20 +105,22 @@ def list_offsets(binding: Binding) -> tuple[ParameterPath, ...]:
 
 def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
     """Return the reductions of the side that states them, because only products are known."""
-    paths: dict[str, list[ParameterPath]] = {'actuators': [], 'joints': []}
-    members = {'actuators': binding.spec.actuators, 'joints': binding.spec.joints}
-    given = dict.fromkeys(members, False)
-    for side, ends in members.items():
-        for each in binding.tunables:
-            if each.path[0] == side and each.path[-1] == 'mechanical_reduction':
-                paths[side].append(each.path)
-                given[side] |= _is_given(ends, each.path[1])
-    side = 'joints' if not paths['actuators'] or given['joints'] > given['actuators'] else ''
-    return tuple(paths[side or 'actuators'])
-
-
-def _is_given(ends: Sequence[TransmissionEnd], name: str) -> bool:
-    return any(end.name == name and 'mechanical_reduction' in end.given for end in ends)
+    reductions = [each.path for each in binding.tunables if each.path[-1] == _REDUCTION]
+    stated = {
+        (side, member.name)
+        for side, members in (
+            ('actuators', binding.spec.actuators),
+            ('joints', binding.spec.joints),
+        )
+        for member in members
+        if _REDUCTION in member.given
+    }
+    # The actuators, if they state one or the joints state none.
+    sides = sorted(
+        {path[0] for path in reductions if path[:2] in stated} or {'actuators', 'joints'}
+    )
+    paths = [tuple(path for path in reductions if path[0] == side) for side in sides]
+    return next(filter(None, paths), ())
 
 
 class NumberMap:
@@ -244,7 +248,7 @@ def fit_numbers(
         for path, x in zip(free, first, strict=True)
     ])  # fmt: skip
 
-    is_inverse = np.array([path[-1] == 'mechanical_reduction' for path in free], dtype=bool)
+    is_inverse = np.array([path[-1] == _REDUCTION for path in free], dtype=bool)
 
     def name_values(x: Array) -> dict[ParameterPath, float]:
         with np.errstate(all='ignore'):

@@ -43,27 +43,25 @@ class HandScreen:
     def make_lines(self, width: int, height: int) -> list[Line]:
         """Return the lines that fit a terminal; what matters least is left out first."""
         guide, step, progress = self._guide, self._guide.step, self._guide.list_progress()
-        keys = {
-            'n': step.primary,
-            'o': step.second,
-            'w': guide.write_act if guide.is_safe else None,
-        }
-        texts = [f'{key}: {act.label}' for key, act in keys.items() if act is not None]
-        texts += ['q: end', '?: other ways'] if guide.is_safe else ['q: end']
-        others = guide.others.items() if guide.is_safe and self._shows_others else ()
-        rare = [f'{key}: {act.label}' for key, act in others]
+        acts = {'n': step.primary, 'o': step.second, 'w': guide.write_act}
+        ways = ['?: other ways']
+        if not guide.is_safe:
+            acts, ways = {'n': step.primary}, []
+        elif self._shows_others:
+            acts, ways = {**guide.others}, ['?: back']
+        texts = [f'{key}: {act.label}' for key, act in acts.items() if act is not None]
         n_known = sum(joint.is_known for joint in progress)
+        keys = [*texts, 'q: end', *ways]
         # In the order of the screen, each with its rank.
         parts = [
-            (5, f'{n_known} of {len(progress)} joints known', 'dim'),
+            (4, f'{n_known} of {len(progress)} joints known', 'dim'),
             (0, step.title, 'bold'),
             (1, ' '.join(guide.troubles), 'bold red'),
-            (4, step.hint, ''),
-            (3, self._draw_sweep(width), 'cyan'),
+            (3, step.hint, ''),
+            (2, self._draw_sweep(width), 'cyan'),
             (1, step.obstacle, 'yellow'),
-            (2, '   '.join(_keep_whole(text, width) for text in texts), 'green'),
-            (3, '   '.join(_keep_whole(text, width) for text in rare), 'green'),
-            (6, guide.write_obstacle if guide.is_safe else '', 'dim'),
+            (0, '   '.join(_keep_whole(text, width) for text in keys), 'green'),
+            (5, guide.write_obstacle if guide.is_safe else '', 'dim'),
         ]
         blocks = [[(line, style) for line in _wrap(text, width)] for _, text, style in parts]
         for n in sorted(range(len(parts)), key=lambda n: parts[n][0]):

@@ -109,7 +109,7 @@ class CalibratePanel:
         widgets.add_widget(
             *('button', 'write', lambda _: guide.press(guide.write_act)),
             label=f'{guide.write_act.label} to the bridge',
-            color='gray' if obstacle or step.primary else 'green',
+            color='gray' if obstacle or step.primary or step.joint else 'green',
             visible=guide.is_safe,
             disabled=bool(obstacle),
         )

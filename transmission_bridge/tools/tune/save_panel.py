@@ -39,6 +39,8 @@ class SavePanel:
         """Show the present state."""
         session, add_widget = self._page.session, self._widgets.add_widget
         output, changes = session.settings.output, [*self._list_changes()]
+        members = [member for member, *_ in changes]
+        changes.sort(key=lambda change: members.index(change[0]))
         self._widgets.add_text(texts.format_changes(changes, self._page.units))
         add_widget(
             *('checkbox', 'Write the stops as <limit> too', self._choose_stops),

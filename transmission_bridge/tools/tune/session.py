@@ -123,15 +123,15 @@ class TuneSession:
     def _show_robot(self, model: TuneModel, state: RobotState) -> None:
         assert self.scene is not None
         target, color = state.target, COMMANDED
-        for view in self._views.values():
-            if view.preview is not None and view.preview.robot is not None:
+        for page in (view.page for view in self._views.values()):
+            if page.preview is not None and page.preview.robot is not None:
                 with np.errstate(all='ignore'):
                     at_motors = state.actuators[0]
-                    target = view.preview.robot.actuator_to_joint('position', at_motors)
+                    target = page.preview.robot.actuator_to_joint('position', at_motors)
                 color = PREVIEWED
-            if view.pose is not None:
+            if page.pose is not None:
                 names, color = model.robot.joint_names, COMMANDED
-                target = np.array([view.pose.get(name, 0.0) for name in names])
+                target = np.array([page.pose.get(name, 0.0) for name in names])
         others = np.where(np.isfinite(target), target, state.joints[0])
         positions, ghost = (
             dict(zip(model.robot.joint_names, each.tolist(), strict=True))

@@ -247,4 +247,4 @@ def format_changes(changes: Sequence[tuple[str, str, str, float, float]], units:
         cells = f'<span class="minus">{old}</span>', f'<span class="plus">{new}</span>'
         rows.append(('', [label, *cells]))
     columns = ('number', '44%'), ('URDF', ''), ('now', '')
-    return format_table(columns, rows) if changes else ''
+    return format_table(columns, rows, 'changes') if changes else ''

@@ -10,14 +10,12 @@ numbers and from the state of the robot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.calibrate_panel import CalibratePanel
 from transmission_bridge.tools.tune.head_panel import HeadPanel
 from transmission_bridge.tools.tune.joints_panel import JointsPanel
-from transmission_bridge.tools.tune.model import Preview
 from transmission_bridge.tools.tune.page import Page
 from transmission_bridge.tools.tune.robot_panel import RobotPanel
 from transmission_bridge.tools.tune.save_panel import SavePanel
@@ -31,37 +29,28 @@ class PageView:
 
     :param client: viser's handle.
     :param session: The session of the page.
+    :ivar page: What the panels share.
     """
 
     def __init__(self, client: Any, session: TuneSession) -> None:
-        gui, self._page = client.gui, Page(client, session)
+        gui, self.page = client.gui, Page(client, session)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(380)
         gui.add_html(texts.STYLE)
-        self._head = HeadPanel(self._page)
+        self._head = HeadPanel(self.page)
         tabs = gui.add_tab_group()
         tune, joints, calibrate, robot, save = map(
             tabs.add_tab, ('Tune', 'Joints', 'Calibrate', 'Robot', 'Save')
         )
-        self._tune, self._save = TunePanel(self._page, tune), SavePanel(self._page, save)
+        self._tune, self._save = TunePanel(self.page, tune), SavePanel(self.page, save)
         self._panels = (
             self._tune,
-            JointsPanel(self._page, joints),
-            CalibratePanel(self._page, calibrate),
-            RobotPanel(self._page, robot, self._tune.set_degrees),
+            JointsPanel(self.page, joints),
+            CalibratePanel(self.page, calibrate),
+            RobotPanel(self.page, robot, self._tune.set_degrees),
             self._save,
         )
         self.rebuild_widgets()
-
-    @property
-    def preview(self) -> Preview | None:
-        """Effect of the change that the page shows, ``None`` without one."""
-        return self._page.preview
-
-    @property
-    def pose(self) -> Mapping[str, float] | None:
-        """Positions of joints that the user is asked for, ``None`` without a question."""
-        return self._page.pose
 
     def rebuild_widgets(self) -> None:
         """Forget choices and input, because the robot has changed."""
@@ -70,18 +59,18 @@ class PageView:
 
     def select_joint(self, joint: str) -> None:
         """Show the transmission of a joint after a click on its link."""
-        model = self._page.session.robot.model
+        model = self.page.session.robot.model
         for binding in () if model is None else model.robot.bindings:
             if joint in (member.name for member in binding.spec.joints):
                 self._tune.choose(binding.spec.name)
-                self._page.joint = joint
+                self.page.joint = joint
 
     def refresh_widgets(self) -> None:
         """Show the present state."""
         self._head.show()
         self._tune.show_choice()
-        model = self._page.session.robot.model
+        model = self.page.session.robot.model
         if model is not None:
-            self._page.read_robot(model)
+            self.page.read_robot(model)
             for panel in self._panels:
                 panel.show()
