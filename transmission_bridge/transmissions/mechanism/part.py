@@ -177,6 +177,7 @@ class CompiledPart:
         ):
             starts = np.full((len(left), step.n_start), math.nan)
             starts[:, : step.near.n_state] = find_states(x[left])
+            self._begin_balls(x[left], starts)
             given = [*(row[left] for row in rows), starts]
             *outputs, is_open = map_samples(function, given, [self.numbers])
             rough = np.flatnonzero((is_open[:, 0] == 0.0) & self._is_rough(starts, outputs[3]))
@@ -204,9 +205,9 @@ class CompiledPart:
         Its length is about ``C^2 e^3``: ``e`` is the error of the guess, and the curvature ``C``
         grows with the slopes.
         """
-        r, n, *_ = self.step.near.counts
+        (r, n, *_), tells = self.step.near.counts, self.step.near.tells
         with np.errstate(invalid='ignore'):
-            error = np.abs(after[:, :r] - starts[:, :r]).max(axis=1, initial=0.0)
+            error = np.abs(after[:, tells] - starts[:, tells]).max(axis=1, initial=0.0)
         slope = np.abs(after[:, r + n : self.step.near.n_state]).max(axis=1, initial=0.0)
         return np.asarray(error**3 * (1.0 + slope) ** 2 > ROUGH)
 
@@ -228,19 +229,39 @@ class CompiledPart:
             rows = [self._unscale_inputs(x), *(np.full_like(x, math.nan),) * 2]
             starts = np.full((len(x), step.n_start), math.nan)
             starts[:, : near.shape[1]] = near
-            *_, after, _, is_open = map_samples(step.careful_function, [*rows, starts], [numbers])
-            after[is_open[:, 0] != 0.0] = math.nan
+            given = [*rows, starts]
+            position, *_, after, _, is_open = map_samples(step.careful_function, given, [numbers])
+            # A solution without angles of balls is open as well.
+            is_lost = np.isnan(position[:, : len(step.near.wanted)]).any(axis=1)
+            after[is_lost if step.near.late_at else is_open[:, 0] != 0.0] = math.nan
             return after[:, : step.near.n_state]
 
         entries = step.list_entries(self.table)
-        solved, x = entries[:, :r], entries[:, r:]
-        grid = StartGrid(x, solve(x, self._make_states(x, solved)), r, solve)
+        tells, x = step.near.tells, entries[:, r:]
+        states = solve(x, self._make_states(x, entries[:, tells]))
+        grid = StartGrid(x, states, tells, solve)
         return grid if grid.is_smooth() else None
 
     def _make_states(self, x: Array, solved: Array) -> Array:
-        """Return states of positions: coordinates solved for, given ones, and zero slopes."""
-        r, n, *_ = self.step.near.counts
-        return np.concatenate([solved, x, np.zeros((len(x), r * n))], axis=1)
+        """Return states of positions and coordinates except angles of balls, with zero slopes."""
+        near, (r, n, *_) = self.step.near, self.step.near.counts
+        states = np.zeros((len(x), near.n_state))
+        states[:, near.tells], states[:, r : r + n] = solved, x
+        return states
+
+    def _begin_balls(self, x: Array, states: Array) -> None:
+        """
+        Begin the angles of balls at the entry of the table that is nearest to each position.
+
+        As in a search, this entry determines their full turns.
+        """
+        balls = [column for columns in self.step.near.late_at for column in columns]
+        if balls:
+            entries, r = self.step.list_entries(self.table), self.step.near.counts[0]
+            apart = np.zeros((len(x), len(entries))) + np.arange(len(entries)) * 1e-9
+            for k, width in enumerate(self._own.width):
+                apart += np.abs(x[:, [k]] - entries[:, r + k]) / width
+            states[:, balls] = entries[apart.argmin(axis=1)][:, balls]
 
     @cached_property
     def _own(self) -> Numbers:
