@@ -169,7 +169,7 @@ def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
         )
         t.map(direction, 'position', at)
         monkeypatch.undo()
-        assert sum(n for function, n in counts if function is mechanism.step.function) <= 5
+        assert sum(n for function, n in counts if function is mechanism.solver.function) <= 5
 
 
 def test_a_position_with_several_solutions_is_left_to_the_table():
@@ -243,7 +243,7 @@ class Root(m.Equation):
     (lambda: m.Crossed(0.6, 3e5), 'narrow the range'),
     (variant(m.Sine, actuator_position=lambda q, p: ca.sqrt(-1.0 - q * q)),
      'no position of the domain can be reached'),
-    # Rounding alone tells two joints apart that only move together.
+    # Rounding alone core_columns two joints apart that only move together.
     (variant(m.Shear,
            joint_position=lambda a, p: (a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1])),
      'every position of the domain is a dead centre'),
