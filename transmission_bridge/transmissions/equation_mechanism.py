@@ -84,15 +84,15 @@ class EquationSteps:
         self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
     ) -> Solver:
         """Return a compiled direction, another one if no order of elimination suits the pose."""
-        known = self._solvers[is_forward]
-        solver = next((each for each in known if each.corrector.suits(pose, p)), None)
+        made = self._solvers[is_forward]
+        solver = next((one for one in made if one.corrector.suits(pose, p)), None)
         if solver is None:
             number = 0 if is_forward else 1
             equations, (actuators, joints) = self.equations, self.sides
             given, wanted = (actuators, joints) if is_forward else (joints, actuators)
             rows, formula = equations.rows[number], equations.formulas[number]
             names = [f'a{k}' for k in actuators] + [f'q{k}' for k in joints]
-            z, own = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
+            z, numbers = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
             # On the line of one coordinate, a path from the pose to a position is the only one.
             is_unique = not self.is_implicit or equations.n == (1, 1)
             mechanism = Mechanism(
@@ -100,7 +100,9 @@ class EquationSteps:
                 given=tuple(given),
                 wanted=tuple(wanted),
                 rows=rows,
-                signs=ca.Function('signs', [z, own], [self._list_signs(is_forward, z, own)]),
+                signs=ca.Function(
+                    'signs', [z, numbers], [self._list_signs(is_forward, z, numbers)]
+                ),
                 kept=tuple(range(rows.size1_out(0))),
                 formula=formula,
                 make_bend=equations.bends[number],
@@ -112,7 +114,7 @@ class EquationSteps:
                 what=('the joints', 'the actuators')[is_forward],
             )
             solver = Solver(Corrector(mechanism), is_forward)
-            known.append(solver)
+            made.append(solver)
         return solver
 
 
@@ -148,8 +150,8 @@ class EquationMechanism(NamedTuple):
         """
         with np.errstate(all='ignore'):
             if pose is None:
-                own, _ = solvers.sides_of_range
-                z = _evaluate_formula(solvers, numbers, domain.grid(points_of(len(own))))
+                range_columns, _ = solvers.sides_of_range
+                z = _evaluate_formula(solvers, numbers, domain.grid(points_of(len(range_columns))))
             else:
                 z = _walk_from_pose(solvers, numbers, domain, np.concatenate(pose))
             assembly = _assemble(solvers, numbers, domain, z, pose is not None)
@@ -171,11 +173,11 @@ class EquationMechanism(NamedTuple):
 
 def _evaluate_formula(solvers: EquationSteps, numbers: Sequence[float], x: Array) -> Array:
     """Return positions of all coordinates by the formula of the range."""
-    own, other = solvers.sides_of_range
+    range_columns, other = solvers.sides_of_range
     formula = solvers.equations.formulas[solvers.starts_at_joint]
     (y,) = map_samples(formula, [x], [_with_factors(numbers, len(other))])
-    z = np.empty((len(x), len(own) + len(other)))
-    z[:, own], z[:, other] = x, y
+    z = np.empty((len(x), len(range_columns) + len(other)))
+    z[:, range_columns], z[:, other] = x, y
     return z
 
 
@@ -187,8 +189,8 @@ def _add_near_ends(
 
     The closer a position is to a dead centre, the closer a search has to begin.
     """
-    own, _ = solvers.sides_of_range
-    is_end, rest = np.isfinite(assembly.ends[:, own[0]]), assembly.positions
+    range_columns, _ = solvers.sides_of_range
+    is_end, rest = np.isfinite(assembly.ends[:, range_columns[0]]), assembly.positions
     if not is_end.any():
         return assembly
     ends = np.array([[domain.lower[0], 1.0], [domain.upper[0], -1.0]])[is_end]
@@ -209,10 +211,10 @@ def _assemble(
     half of the width is added. Gains are in shares of the sizes, so that units do not affect the
     choice between several unknowns.
     """
-    own, other = solvers.sides_of_range
-    is_line, at_pose = len(own) == len(other) == 1, 0
+    range_columns, other = solvers.sides_of_range
+    is_line, at_pose = len(range_columns) == len(other) == 1, 0
     if is_line:
-        order = np.argsort(z[:, own[0]], kind='stable')
+        order = np.argsort(z[:, range_columns[0]], kind='stable')
         z, at_pose = z[order], int(np.flatnonzero(order == 0)[0])
     slope = _compute_slopes(solvers, numbers, z)
     reachable = np.isfinite(z).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
@@ -224,19 +226,21 @@ def _assemble(
             expected='a closed mechanism',
             found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
         )
-    off_middle = np.abs((z[:, own] - np.add(domain.lower, 0.5 * domain.span)) / domain.span)
+    off_middle = np.abs(
+        (z[:, range_columns] - np.add(domain.lower, 0.5 * domain.span)) / domain.span
+    )
     apart = off_middle.sum(axis=1)
     at_pose = at_pose if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
     on_branch = regular
-    if len(own) == len(other):
+    if len(range_columns) == len(other):
         side = np.sign(np.linalg.det(slope))
         on_branch = regular & (side == side[at_pose])
     size = np.empty(z.shape[1])
     reach = np.ptp(z[on_branch][:, other], axis=0)
-    size[own], size[other] = domain.span, np.where(reach > 0.0, reach, 1.0)
+    size[range_columns], size[other] = domain.span, np.where(reach > 0.0, reach, 1.0)
     if has_pose:
         size = np.minimum(size, LARGEST_SIZE)
-    values = np.linalg.svd(slope * size[own] / size[other, np.newaxis], compute_uv=False)
+    values = np.linalg.svd(slope * size[range_columns] / size[other, np.newaxis], compute_uv=False)
     gains = [np.linalg.norm(values, axis=1), np.linalg.norm(1.0 / values, axis=1)]
     typical = [float(np.median(each[on_branch])) for each in gains]
     # Rounding gives a singular position either sign, for example at the ends of a full stroke.
@@ -250,17 +254,19 @@ def _assemble(
             f'{gains[1][on_branch].min():g} in the other direction',
         )
     lower, upper = np.empty(z.shape[1]), np.empty(z.shape[1])
-    lower[own], upper[own] = np.array(domain.bounds).T
+    lower[range_columns], upper[range_columns] = np.array(domain.bounds).T
     mapped = on_branch | singular
     low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
-    is_whole = np.allclose(z[[0, -1]][:, own].ravel(), [*domain.lower, *domain.upper], 1e-9)
+    is_whole = np.allclose(
+        z[[0, -1]][:, range_columns].ravel(), [*domain.lower, *domain.upper], 1e-9
+    )
     is_monotone = is_line and is_whole and bool(mapped.all())
     margin = (SLACK if is_monotone else 0.5) * (high - low)
     lower[other], upper[other] = low - margin, high + margin
     at_pose = at_pose if seeds[at_pose] else int(np.argmin(np.where(seeds, apart, np.inf)))
     first = [at_pose, *(k for k in np.flatnonzero(seeds).tolist() if k != at_pose)]
     typical = typical[:: -1 if solvers.starts_at_joint else 1]
-    is_exact = np.isin(np.arange(len(size)), own)
+    is_exact = np.isin(np.arange(len(size)), range_columns)
     # A dead centre at an end is one of the branch if the position beside it is.
     is_end = is_monotone & ~seeds[[0, -1]] & seeds[[min(1, len(z) - 1), -2 % len(z)]]
     ends = np.where(is_end[:, np.newaxis], z[[0, -1]], np.nan)
@@ -271,7 +277,7 @@ def _require_agreement(
     solvers: EquationSteps, numbers: Sequence[float], assembly: Assembly
 ) -> None:
     """Raise an error if the closure or the other formula contradicts the formula of the range."""
-    own, other = solvers.sides_of_range
+    range_columns, other = solvers.sides_of_range
     equations, z = solvers.equations, assembly.positions
     back = equations.formulas[not solvers.starts_at_joint]
     if not solvers.is_implicit and equations.is_closed:
@@ -280,8 +286,8 @@ def _require_agreement(
         apart = np.abs(map_samples(rows, [z], [p])[0])
         what = 'closure'
     elif not solvers.is_implicit and back is not None:
-        found = map_samples(back, [z[:, other]], [_with_factors(numbers, len(own))])[0]
-        apart, what = np.abs(found - z[:, own]) / assembly.size[own], 'inverse'
+        found = map_samples(back, [z[:, other]], [_with_factors(numbers, len(range_columns))])[0]
+        apart, what = np.abs(found - z[:, range_columns]) / assembly.size[range_columns], 'inverse'
     else:
         return
     worst = int(np.argmax(apart.max(axis=1)))
@@ -314,23 +320,23 @@ def _scale_rows(
 
 def _compute_slopes(solvers: EquationSteps, numbers: Sequence[float], z: Array) -> Array:
     """Return ``dy/dx`` at positions, from the side of the range; NaN if it is unknown."""
-    own, other = solvers.sides_of_range
+    range_columns, other = solvers.sides_of_range
     rows = solvers.equations.rows[solvers.starts_at_joint]
     given = rows.mx_in()
     whole = ca.Function('slope', given, [ca.densify(rows(*given)[-1])])
     (columns,) = map_samples(whole, [z], [_with_factors(numbers, len(other))])
     jacobian = columns.reshape(len(z), z.shape[1], -1).swapaxes(1, 2)
-    known = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
-    jacobian = np.where(known, jacobian, np.eye(*jacobian.shape[1:]))
-    slope = -np.linalg.pinv(jacobian[:, :, other]) @ jacobian[:, :, own]
-    return np.where(known, slope, np.nan)
+    is_finite = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
+    jacobian = np.where(is_finite, jacobian, np.eye(*jacobian.shape[1:]))
+    slope = -np.linalg.pinv(jacobian[:, :, other]) @ jacobian[:, :, range_columns]
+    return np.where(is_finite, slope, np.nan)
 
 
 def _walk_from_pose(
     solvers: EquationSteps, numbers: Sequence[float], domain: Domain, pose: Array
 ) -> Array:
     """Return positions over the range on paths from a pose, which is the first one."""
-    own, other = solvers.sides_of_range
+    range_columns, other = solvers.sides_of_range
     is_forward = not solvers.starts_at_joint
     rows = solvers.equations.rows[solvers.starts_at_joint]
     p = _with_factors(numbers, len(other))
@@ -342,11 +348,11 @@ def _walk_from_pose(
     z = iterate_damped(evaluate, pose, other)
     slope = _compute_slopes(solvers, numbers, z[np.newaxis])[0]
     size = np.empty(len(z))
-    size[own] = domain.span
+    size[range_columns] = domain.span
     size[other] = np.abs(pose[other]) + 1e-3 * domain.span.max() + np.abs(slope) @ domain.span
     size = np.minimum(size, LARGEST_SIZE)
     states: Any = []
-    if domain.contains(z[own]) and np.isfinite(z).all() and np.isfinite(slope).all():
+    if domain.contains(z[range_columns]) and np.isfinite(z).all() and np.isfinite(slope).all():
         p = _scale_rows(solvers, numbers, z, size, is_forward)
         solver = solvers.compile_direction(is_forward, z, p, size)
         fixed = np.zeros(0), solver.corrector.collect_numbers(z, p, size)
@@ -356,9 +362,9 @@ def _walk_from_pose(
             'the pose does not determine how the mechanism is assembled',
             expected=f'a {domain.space} position within {domain.lower} to {domain.upper} '
             'at which it is closed, and not at a dead centre',
-            found=f'{pose[own].tolist()} with {pose[other].tolist()} in the other space',
+            found=f'{pose[range_columns].tolist()} with {pose[other].tolist()} in the other space',
         )
-    if len(states) == 1 or (len(own) > 1 and not are_consistent(solver, fixed, states)):
+    if len(states) == 1 or (len(range_columns) > 1 and not are_consistent(solver, fixed, states)):
         raise TransmissionError(
             'the closure changes its assembly within the range',
             expected=f'one assembly over the {domain.space} positions from {domain.lower} to '

@@ -109,9 +109,9 @@ class AssemblySearch:
         """Return an assembly near the hints, all lengths, and the largest residual."""
         system = self._system
         first = np.zeros(self._n)
-        for place, (low, high) in enumerate(system.limits):
+        for joint, (low, high) in enumerate(system.limits):
             if not low <= 0.0 <= high and math.isfinite(low + high):
-                first[place] = 0.5 * (low + high)
+                first[joint] = 0.5 * (low + high)
         first[[*system.hints]] = [*system.hints.values()]
         loops = [path.loop for path in system.paths]
         lengths = np.array([each.length if each.type == 'rod' else 0.0 for each in loops], float)
@@ -119,10 +119,10 @@ class AssemblySearch:
         best = math.inf, first
         # Assemblies that violate a hint are last, those beyond the limits before them: the limits
         # of some real files exclude every assembly.
-        found: list[tuple[bool, bool, float, float, Array]] = []
+        assemblies: list[tuple[bool, bool, float, float, Array]] = []
         for lets_driven_move, tries in zip((False, True), TRIES, strict=True):
             free = list(range(self._n)) if lets_driven_move else system.unknown
-            most = len(found) + ASSEMBLIES
+            most = len(assemblies) + ASSEMBLIES
             for number in range(tries if free else 1):
                 start = self._draw_joints(random, first, free) if number else first
                 z, gap = self._iterate_damped(start, free, lengths)
@@ -134,37 +134,37 @@ class AssemblySearch:
                     z = self._unwind(z, first)
                     misses = bool(self._list_missed_hints(z))
                     is_beyond = bool(system.list_outside(z))
-                    found.append((misses, is_beyond, float(np.abs(z - first).max()), gap, z))
-                    if not misses and (not is_beyond or len(found) >= most):
+                    assemblies.append((misses, is_beyond, float(np.abs(z - first).max()), gap, z))
+                    if not misses and (not is_beyond or len(assemblies) >= most):
                         break
-            found.sort(key=lambda each: each[:3])
-            if found and not any(found[0][:2]):
+            assemblies.sort(key=lambda each: each[:3])
+            if assemblies and not any(assemblies[0][:2]):
                 break
-        if not found:
+        if not assemblies:
             raise self._open_loop_error(*best, lengths, first)
-        misses, *_, gap, z = found[0]
+        misses, *_, gap, z = assemblies[0]
         if misses:
             raise self._hint_error(z, first)
-        for place in np.flatnonzero(np.isnan(lengths)).tolist():
-            lengths[place] = self._rod_length(z, place)
+        for joint in np.flatnonzero(np.isnan(lengths)).tolist():
+            lengths[joint] = self._rod_length(z, joint)
         return z, lengths, gap
 
     def _list_missed_hints(self, z: Array) -> list[int]:
         """Return the joints of an unwound assembly that violate their hints."""
         system = self._system
         return [
-            place
-            for place, value in system.hints.items()
-            if abs(z[place] - value) > (MET_SLIDING if place in system.slides else MET)
+            joint
+            for joint, value in system.hints.items()
+            if abs(z[joint] - value) > (MET_SLIDING if joint in system.slides else MET)
         ]
 
     def _hint_error(self, z: Array, first: Array) -> TransmissionError:
-        place = self._list_missed_hints(z)[0]
+        joint = self._list_missed_hints(z)[0]
         axes = [each for each in self.closures.hinge_axes(first).values() if 'turn about' in each]
         return TransmissionError(
-            f"no assembly has joint '{self._system.names[place]}' near its <start>",
-            expected=f'{first[place]:.4g}, or a <start> of another joint that determines it',
-            found='; '.join([f'{z[place]:.4g} in the nearest assembly found', *axes]),
+            f"no assembly has joint '{self._system.names[joint]}' near its <start>",
+            expected=f'{first[joint]:.4g}, or a <start> of another joint that determines it',
+            found='; '.join([f'{z[joint]:.4g} in the nearest assembly found', *axes]),
         )
 
     def _draw_inside(
@@ -190,14 +190,14 @@ class AssemblySearch:
     ) -> Array:
         """Return a start with random positions of the free joints without a hint."""
         z = start.copy()
-        for place in free:
-            if place not in self._system.hints:
-                low, high = self._system.limits[place]
-                is_sliding = place in self._system.slides
+        for joint in free:
+            if joint not in self._system.hints:
+                low, high = self._system.limits[joint]
+                is_sliding = joint in self._system.slides
                 reach, widest = (0.5, math.inf) if is_sliding else (math.pi, math.tau)
                 if not (low < high and high - low < widest):
                     low, high = -reach, reach
-                z[place] = random.uniform(low, high)
+                z[joint] = random.uniform(low, high)
         return z
 
     def _is_upright(self, z: Array) -> bool:
@@ -230,9 +230,9 @@ class AssemblySearch:
             gap = float(np.abs(miss).max(initial=0.0))
         return gap if math.isfinite(gap) else math.inf
 
-    def _rod_length(self, z: Array, place: int) -> float:
+    def _rod_length(self, z: Array, loop_index: int) -> float:
         # (d^2 - 1) / 2 is the row of a rod of length 1.
-        row, loop = self.closures.owners.index(place), self._system.paths[place].loop
+        row, loop = self.closures.owners.index(loop_index), self._system.paths[loop_index].loop
         miss = float(self._stated(z, np.ones(len(self._system.paths)))[0][row])
         length = math.sqrt(max(2.0 * miss + 1.0, 0.0))
         if length < 1e-6:
@@ -292,7 +292,7 @@ class AssemblySearch:
 
     def search_nearby(self, start: Array, lengths: Array) -> list[Array]:
         """Return closed positions near the start, the start first."""
-        found = [start]
+        positions = [start]
         random = np.random.default_rng(1)
         driven, free = list(self._system.driven), self._system.unknown
         for distance in DISTANCES:
@@ -303,10 +303,10 @@ class AssemblySearch:
                 z, gap = self._iterate_damped(z, free, lengths)
                 is_near = np.abs(z - start).max() < 30.0 * distance
                 if is_near and self._is_assembly(z, gap):
-                    found.append(z)
-            if len(found) > NEARBY // 2:
+                    positions.append(z)
+            if len(positions) > NEARBY // 2:
                 break
-        return found
+        return positions
 
     def _is_assembly(self, z: Array, gap: float) -> bool:
         return gap <= max(self._system.tolerance, CLOSED) and self._is_upright(z)

@@ -89,13 +89,13 @@ class Structure(LoopSystem):
         search = AssemblySearch(system)
         start, lengths, gap = search.close_linkage()
         rods = {}
-        for place, path in enumerate(system.paths):
+        for index, path in enumerate(system.paths):
             others = [each.variables for each in system.paths if each is not path]
-            own = path.variables.difference(system.driven, system.commanded, *others)
-            rod = find_rod(path, own)
+            alone = path.variables.difference(system.driven, system.commanded, *others)
+            rod = find_rod(path, alone)
             # A short link has no direction.
             if rod and np.linalg.norm(search.closures.evaluate_link(rod, start)) > SHORTEST:
-                rods[place] = rod
+                rods[index] = rod
         closures = Closures(system.paths, rods, start)
         nearby = search.search_nearby(start, lengths)
         slopes = np.stack([closures.function(z, lengths)[1].full() for z in nearby])
@@ -103,7 +103,7 @@ class Structure(LoopSystem):
         # solved independently.
         near = {joint for rod in rods.values() for joint in rod.balls[: rod.one.size]}
         unknown = np.array(system.unknown, dtype=int)
-        weights = np.array([1.0 if place in near else 0.3 for place in unknown])
+        weights = np.array([1.0 if index in near else 0.3 for index in unknown])
         share = share_of_rank(system.tolerance)
         rank, held, idle = _compute_freedoms(slopes[:, :, unknown], weights, share)
         kept = _select_rows(slopes[:, :, np.delete(unknown, held)], closures.distances, rank)

@@ -70,12 +70,12 @@ class BlockSystem:
             )
         blocks = sort_into_blocks(mechanism, self.unknown)
         # If an angle of a ball is wanted, all angles of balls become part of the core.
-        if any({*each.places} & {*self.wanted} for each in blocks if each.is_ball_joint):
-            blocks = [each._replace(is_ball_joint=False) for each in blocks]
-        blocks = [each for each in blocks if with_ball_joints or not each.is_ball_joint]
-        self.unknown = sorted(place for each in blocks for place in each.places)
+        if any({*block.places} & {*self.wanted} for block in blocks if block.is_ball_joint):
+            blocks = [block._replace(is_ball_joint=False) for block in blocks]
+        blocks = [block for block in blocks if with_ball_joints or not block.is_ball_joint]
+        self.unknown = sorted(place for block in blocks for place in block.places)
         #: The rows that are solved.
-        self.rows = sorted(row for each in blocks for row in each.rows)
+        self.rows = sorted(row for block in blocks for row in block.rows)
         self._n, self._r = n, r = len(self.given), len(self.unknown)
         #: Whether a formula is evaluated; it needs no state.
         self.is_explicit = mechanism.formula is not None
@@ -84,14 +84,14 @@ class BlockSystem:
         self._has_determinant = len(self.wanted) == n <= WRITTEN_OUT
         # The rows of each block are in the order of their pivots at the pose.
         slope = evaluate_slope(mechanism, mechanism.pose, mechanism.p)
-        self.blocks = [sort_rows(each, slope) for each in blocks]
-        self.inverse_blocks = [sort_rows(each, slope) for each in self._sort_inverse()]
+        self.blocks = [sort_rows(block, slope) for block in blocks]
+        self.inverse_blocks = [sort_rows(block, slope) for block in self._sort_inverse()]
         self._gains_order = compute_pivot_order(self._compute_slopes(slope)[self.wanted])
         #: Order of the rows of a formula, to find its inverse derivatives.
         self._given_order = compute_pivot_order(slope[:, self.given])
         #: Indices in the state of the coordinates of each block of a ball joint.
         self.ball_columns = [
-            self._state_columns(each) for each in self.blocks if each.is_ball_joint
+            self._state_columns(block) for block in self.blocks if block.is_ball_joint
         ]
         n_values = len(self.measure_pose(mechanism.pose, mechanism.p))
         n_sizes = len(mechanism.names) * mechanism.has_sizes
@@ -123,26 +123,28 @@ class BlockSystem:
         their dead centres would cancel.
         """
         loose = {*self.wanted, *self.mechanism.held}
-        places = [k for k in range(len(self.mechanism.names)) if k not in loose]
+        columns = [k for k in range(len(self.mechanism.names)) if k not in loose]
         if len(self.wanted) != self._n:
             return []
         try:
             core = [
-                each for each in sort_into_blocks(self.mechanism, places) if not each.is_ball_joint
+                block
+                for block in sort_into_blocks(self.mechanism, columns)
+                if not block.is_ball_joint
             ]
         except TransmissionError:  # the other direction reports it
             return []
-        return [each for each in core if len(core) > 1 and len(each.rows) <= WRITTEN_OUT]
+        return [block for block in core if len(core) > 1 and len(block.rows) <= WRITTEN_OUT]
 
     def list_others(self, block: Block) -> list[int]:
         """Return the other coordinates, given or solved for, that the rows of a block contain."""
         rows = self.mechanism.rows
         patterns = [rows.sparsity_out(k) for k in range(1, rows.n_out())]
-        known = {*self.given, *self.unknown}.difference(block.places)
+        solved = {*self.given, *self.unknown}.difference(block.places)
         return [
-            place
-            for place in sorted(known)
-            if any(each.has_nz(row, place) for each in patterns for row in block.rows)
+            column
+            for column in sorted(solved)
+            if any(pattern.has_nz(row, column) for pattern in patterns for row in block.rows)
         ]
 
     @cached_property
@@ -164,21 +166,21 @@ class BlockSystem:
         more rows than minors, of the solution of a random right-hand side.
         """
         slope = evaluate_slope(self.mechanism, pose, p)
-        found = [np.linalg.det(slope[np.ix_(*each[:2])]) for each in self.inverse_blocks]
+        values = [np.linalg.det(slope[np.ix_(*each[:2])]) for each in self.inverse_blocks]
         if self._has_determinant:
-            found.append(
+            values.append(
                 np.linalg.det(self._compute_slopes(slope)[self.wanted][self._gains_order])
             )
         for rows, places, _ in self.blocks:
             matrix = slope[np.ix_(rows, places)]
             if len(rows) <= WRITTEN_OUT:
-                found += evaluate_pivots(matrix)
+                values += evaluate_pivots(matrix)
             if len(rows) <= BY_MINORS:
-                found.append((np.linalg.svd(matrix, compute_uv=False) ** -2.0).sum())
+                values.append((np.linalg.svd(matrix, compute_uv=False) ** -2.0).sum())
             else:
                 far = np.linalg.lstsq(matrix, make_random_vector(len(rows)), rcond=None)[0]
-                found.append(far @ far)
-        return [1.0 / math.copysign(max(abs(each), 1e-12), each) for each in map(float, found)]
+                values.append(far @ far)
+        return [1.0 / math.copysign(max(abs(each), 1e-12), each) for each in map(float, values)]
 
     def collect_numbers(self, pose: Array, p: Array | Sequence[float], size: Array) -> list[float]:
         """Return the numbers of the function at a pose, with the sizes of the coordinates."""
@@ -201,12 +203,14 @@ class BlockSystem:
     def suits(self, pose: Array, p: Array | Sequence[float]) -> bool:
         """Return whether the orders of elimination are exact at another pose or with other p."""
         slope = evaluate_slope(self.mechanism, pose, p)
-        found = [slope[np.ix_(*each[:2])] for each in (*self.blocks, *self.inverse_blocks)]
+        matrices = [slope[np.ix_(*matrix[:2])] for matrix in (*self.blocks, *self.inverse_blocks)]
         if self._has_determinant:
-            found.append(self._compute_slopes(slope)[self.wanted][self._gains_order])
-            found += [slope[np.ix_(self._given_order, self.given)]] * self.is_explicit
-        written = (ca.SX(ca.DM(each)) for each in found if BY_MINORS < len(each) <= WRITTEN_OUT)
-        return all(float(Elimination(each).is_exact()) == 1.0 for each in written)
+            matrices.append(self._compute_slopes(slope)[self.wanted][self._gains_order])
+            matrices += [slope[np.ix_(self._given_order, self.given)]] * self.is_explicit
+        written = (
+            ca.SX(ca.DM(matrix)) for matrix in matrices if BY_MINORS < len(matrix) <= WRITTEN_OUT
+        )
+        return all(float(Elimination(matrix).is_exact()) == 1.0 for matrix in written)
 
     def split_numbers(self, numbers: Expression) -> tuple[Expression, Expression, list[Any]]:
         """Return the numbers of the rows, the sizes of the coordinates, and the pose's values."""
@@ -220,15 +224,15 @@ class BlockSystem:
 
     def list_pose_values(self, values: Sequence[Expression]) -> list[PoseValues]:
         """Return the values at the pose of each block."""
-        rest, found = list(values[len(self.inverse_blocks) + self._has_determinant :]), []
+        rest, result = list(values[len(self.inverse_blocks) + self._has_determinant :]), []
         for rows, _, _ in self.blocks:
             n = len(rows)
             pivots, rest = (rest[:n], rest[n:]) if n <= WRITTEN_OUT else ([], rest)
             if n <= BY_MINORS:
                 pivots, rest = pivots[:1], [*pivots[1:], *rest]
-            found.append(PoseValues(pivots, rest[0]))
+            result.append(PoseValues(pivots, rest[0]))
             rest = rest[1:]
-        return found
+        return result
 
 
 def make_random_vector(n: int) -> Array:

@@ -81,20 +81,20 @@ class Corrector(BlockSystem):
         exact = self.function
         # An unknown start leads to an unknown result.
         begins = self.has_state(given[3])
-        if max(self._n, *(len(each.rows) for each in self.blocks), 0) > BY_MINORS:
+        if max(self._n, *(len(block.rows) for block in self.blocks), 0) > BY_MINORS:
             first = self.function(*given)
             switch = make_switch('careful', given, self._compile_function(is_careful=True)(*given))
             is_inexact = ca.logic_and(begins, ca.logic_not(first[4][3]))
             exact = ca.Function('exact', given, switch(is_inexact, *given, *first))
         if self.is_explicit:
             return exact
-        found = exact(*given)
-        contracts, _, is_polished, _, _, *balls = ca.vertsplit(found[4])
+        results = exact(*given)
+        contracts, _, is_polished, _, _, *balls = ca.vertsplit(results[4])
         is_done = all_of((is_polished, *(ball != 1.0 for ball in balls)))
         again = make_switch('again', given, exact(*given))
         is_near = ca.logic_and(contracts, ca.logic_not(is_done))
-        further = [*given[:3], found[0], *given[4:]]
-        return ca.Function('near', given, again(is_near, *further, *found))
+        further = [*given[:3], results[0], *given[4:]]
+        return ca.Function('near', given, again(is_near, *further, *results))
 
     def has_state(self, state: Expression) -> Expression:
         """Return whether a state is known, apart from angles of balls."""
@@ -136,10 +136,10 @@ class Corrector(BlockSystem):
         z: list[Expression] = [kind(each) for each in mechanism.pose.tolist()]
         slopes: list[Expression] = [kind(1, n)] * len(z)
         for places, given in ((self.given, x), (mechanism.held, held)):
-            for k, place in enumerate(places):
-                z[place] = given[k]
-        for k, place in enumerate(self.given):
-            slopes[place] = kind(ca.DM(np.eye(n)[k : k + 1]))
+            for k, column in enumerate(places):
+                z[column] = given[k]
+        for k, column in enumerate(self.given):
+            slopes[column] = kind(ca.DM(np.eye(n)[k : k + 1]))
         solve = self._evaluate_formula if self.is_explicit else self._solve_blocks
         conditions, regularity, balls, inverse_by_rows = solve(kinds, z, slopes, state, numbers)
         gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in self._gains_order))
@@ -164,8 +164,8 @@ class Corrector(BlockSystem):
         # The rows of the derivatives are in the order of the pivots.
         inverse = inverse[:, np.argsort(self._gains_order).tolist()]
         inverse = ca.project(inverse, self._compute_inverse_pattern())
-        whole = ca.vertcat(*(slopes[place] for place in self.unknown)) if r else kind(0, n)
-        y: list[Expression] = [z[place] for place in self.unknown]
+        whole = ca.vertcat(*(slopes[column] for column in self.unknown)) if r else kind(0, n)
+        y: list[Expression] = [z[column] for column in self.unknown]
         outputs = [
             ca.densify(ca.vertcat(*y, x, ca.vec(ca.densify(whole)))),
             ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
@@ -198,32 +198,32 @@ class Corrector(BlockSystem):
         """
         mechanism = self.mechanism
         p, _, values = self.split_numbers(numbers)
-        found = mechanism.formula(ca.vertcat(*(z[place] for place in self.given)), p)
-        for k, place in enumerate(self.wanted):
-            z[place] = found[k]
+        wanted = mechanism.formula(ca.vertcat(*(z[column] for column in self.given)), p)
+        for k, column in enumerate(self.wanted):
+            z[column] = wanted[k]
         miss, *_, jacobian = mechanism.rows(ca.vertcat(*z), p)
         shares = [
-            build_determinant(jacobian[rows, places]) * value
-            for (rows, places, _), value in zip(self.inverse_blocks, values, strict=False)
+            build_determinant(jacobian[rows, columns]) * value
+            for (rows, columns, _), value in zip(self.inverse_blocks, values, strict=False)
         ]
         is_exact, pose_values = [], self.list_pose_values(values)
         for block, pose_value in zip(self.blocks, pose_values, strict=True):
-            (rows, places, _), others = block, self.list_others(block)
-            solve = make_solver(jacobian[rows, places])
+            (rows, columns, _), others = block, self.list_others(block)
+            solve = make_solver(jacobian[rows, columns])
             aside = ca.mtimes(jacobian[rows, others], ca.vertcat(*(slopes[k] for k in others)))
             solved = -solve(aside)
             solved = ca.sparsify(solved) if isinstance(solved, ca.SX) else solved
-            for k, place in enumerate(places):
-                slopes[place] = solved[k, :]
+            for k, column in enumerate(columns):
+                slopes[column] = solved[k, :]
             if len(rows) <= WRITTEN_OUT:
                 shares.append(
-                    build_determinant(jacobian[rows, places]) * math.prod(pose_value.pivots)
+                    build_determinant(jacobian[rows, columns]) * math.prod(pose_value.pivots)
                 )
             if isinstance(solve, Minors | Elimination):
                 is_exact.append(solve.is_exact())
         conditions = {
-            'core': [is_known(z[place]) for place in self.wanted],
-            'side': [_is_positive(each) for each in shares],
+            'core': [is_known(z[column]) for column in self.wanted],
+            'side': [_is_positive(share) for share in shares],
             'polished': [ca.sumsqr(miss[list(mechanism.checked)]) <= mechanism.tolerance**2],
             'exact': is_exact,
         }
@@ -249,10 +249,10 @@ class Corrector(BlockSystem):
         r, n = self._r, self._n
         begin, at = state[:r], state[r : r + n]
         tangent = ca.reshape(state[r + n :], r, n)
-        x = ca.vertcat(*(z[place] for place in self.given))
+        x = ca.vertcat(*(z[column] for column in self.given))
         ahead = begin + ca.mtimes(tangent, x - at) if r else begin
-        for k, place in enumerate(self.unknown):
-            z[place] = ahead[k]
+        for k, column in enumerate(self.unknown):
+            z[column] = ahead[k]
         conditions: dict[str, list[Expression]] = {
             'core': [],
             'side': [],
@@ -268,13 +268,13 @@ class Corrector(BlockSystem):
         for number, (kind, watched) in enumerate(zip(kinds, after, strict=True)):
             block = self.blocks[number]
             others = self.list_others(block)
-            into = ca.vertcat(type(state)(0, n), *(slopes[place] for place in others))
+            into = ca.vertcat(type(state)(0, n), *(slopes[column] for column in others))
             function = build_newton_function(self, kind, number, watched, into.sparsity())
-            found, slope, fine, side, is_polished, missed, is_exact, own_regularity = function(
+            solution, slope, fine, side, is_polished, missed, is_exact, distance = function(
                 ca.vertcat(*z), begin[self._state_columns(block)], numbers, into
             )
-            for k, place in enumerate(block.places):
-                z[place], slopes[place] = found[k], slope[k, :]
+            for k, column in enumerate(block.places):
+                z[column], slopes[column] = solution[k], slope[k, :]
             conditions['exact'].append(is_exact)
             conditions['polished'].append(missed <= self.mechanism.tolerance**2)
             if block.is_ball_joint:
@@ -283,13 +283,13 @@ class Corrector(BlockSystem):
                     if not set(others).isdisjoint(self.unknown[k] for k in before_it):
                         ball = ca.fmin(ball, other)
                 balls.append(ball)
-                for k, place in enumerate(block.places):
-                    slopes[place] = ca.if_else(ball > 0.0, slope[k, :], type(state).zeros(1, n))
+                for k, column in enumerate(block.places):
+                    slopes[column] = ca.if_else(ball > 0.0, slope[k, :], type(state).zeros(1, n))
             else:
                 conditions['core'].append(fine)
                 conditions['side'].append(side)
                 conditions['polished'].append(is_polished)
-                regularity = ca.fmin(regularity, own_regularity)
+                regularity = ca.fmin(regularity, distance)
         return conditions, regularity, balls, None
 
     # -- accelerations ---------------------------------------------------------------------------
@@ -306,16 +306,16 @@ class Corrector(BlockSystem):
         numbers = ca.MX.sym('numbers', self._ends[-1])
         p = self.split_numbers(numbers)[0]
         bent, jacobian = mechanism.make_bend()(z, rate, p), mechanism.rows(z, p)[-1]
-        found: dict[int, Expression] = {}
+        accelerations: dict[int, Expression] = {}
         for block in self.blocks:
-            rows, places, _ = block
+            rows, columns, _ = block
             right = bent[rows]
-            for place in self.list_others(block):
-                if place in found:
-                    right = right + jacobian[rows, [place]] * found[place]
-            solve = make_solver(ca.densify(jacobian[rows, places]))
-            found |= zip(places, ca.vertsplit(-solve(right)), strict=True)
-        outputs = [ca.vertcat(*(found[place] for place in self.unknown))]
+            for column in self.list_others(block):
+                if column in accelerations:
+                    right = right + jacobian[rows, [column]] * accelerations[column]
+            solve = make_solver(ca.densify(jacobian[rows, columns]))
+            accelerations |= zip(columns, ca.vertsplit(-solve(right)), strict=True)
+        outputs = [ca.vertcat(*(accelerations[column] for column in self.unknown))]
         return ca.Function('bend', [z, rate, numbers], [ca.densify(each) for each in outputs])
 
 

@@ -234,10 +234,10 @@ class CompiledPart:
             return None
         # Also beyond the ends of the range, so that a sample at an end has neighbours.
         numbers = np.array(self.numbers)
-        own = solver.split_numbers(numbers)
-        for each in (own.lower, own.wanted_lower):
+        parameters = solver.split_numbers(numbers)
+        for each in (parameters.lower, parameters.wanted_lower):
             each[:] = -math.inf
-        for each in (own.upper, own.wanted_upper):
+        for each in (parameters.upper, parameters.wanted_upper):
             each[:] = math.inf
 
         def solve(x: Array, near: Array) -> Array:
@@ -279,30 +279,30 @@ class CompiledPart:
                 self.solver.corrector.counts[0],
             )
             apart = np.zeros((len(x), len(entries))) + np.arange(len(entries)) * 1e-9
-            for k, width in enumerate(self._own.width):
+            for k, width in enumerate(self._parameters.width):
                 apart += np.abs(x[:, [k]] - entries[:, r + k]) / width
             states[:, balls] = entries[apart.argmin(axis=1)][:, balls]
 
     @cached_property
-    def _own(self) -> Numbers:
+    def _parameters(self) -> Numbers:
         return self.solver.split_numbers(np.array(self.numbers))
 
     def _scale_inputs(self, position: Array) -> Array:
         """Return bare positions of the given coordinates."""
-        ratios, offsets = self._own.ratios, self._own.offsets
+        ratios, offsets = self._parameters.ratios, self._parameters.offsets
         is_forward = self.solver.is_forward
         bare: Array = position / ratios + offsets if is_forward else ratios * (position - offsets)
         return bare
 
     def _unscale_inputs(self, x: Array) -> Array:
-        ratios, offsets = self._own.ratios, self._own.offsets
+        ratios, offsets = self._parameters.ratios, self._parameters.offsets
         is_forward = self.solver.is_forward
         position: Array = (x - offsets) * ratios if is_forward else x / ratios + offsets
         return position
 
     def _scale_outputs(self, position: Array) -> Array:
         """Return bare positions of the wanted coordinates."""
-        ratios, offsets = self._own.wanted_ratios, self._own.wanted_offsets
+        ratios, offsets = self._parameters.wanted_ratios, self._parameters.wanted_offsets
         is_forward = self.solver.is_forward
         bare: Array = ratios * (position - offsets) if is_forward else position / ratios + offsets
         return bare

@@ -77,7 +77,7 @@ class Numbers(NamedTuple):
     :param ends: With one coordinate on each side, both ends of the range that are dead centres, of
         the given one, then of the wanted one; else NaN.
     :param held: Held coordinates.
-    :param own: Numbers of :class:`~.corrector.Corrector`.
+    :param of_corrector: Numbers of :class:`~.corrector.Corrector`.
     """
 
     ratios: Any
@@ -94,7 +94,7 @@ class Numbers(NamedTuple):
     steep: Any
     ends: Any
     held: Any
-    own: Any
+    of_corrector: Any
 
 
 class Solver:
@@ -161,15 +161,15 @@ class Solver:
         given = [ca.MX.sym(n, size) for n, size in zip(self._names, self._sizes, strict=True)]
         table = ca.MX.sym('table', self.continuation.n_table)
         # The careful elimination handles inexact results before the full solver runs.
-        *found, more = self.careful_function(*given)
+        *outputs, more = self.careful_function(*given)
         if not self.corrector.is_explicit:
-            _, own = self._split_inputs(*given[3:])
-            at, *_ = self._scale_inputs(own, *given[:3])
-            entries, apart = self.continuation.nearest_function(more, at, table, own.width)
+            _, parameters = self._split_inputs(*given[3:])
+            at, *_ = self._scale_inputs(parameters, *given[:3])
+            entries, apart = self.continuation.nearest_function(more, at, table, parameters.width)
             inside = [*given, *input_symbols(entries.numel(), 1)]
             switch = make_switch('search', inside, self._search_sample(given, *inside[5:]))
-            found = switch(more, *given, entries, apart, *found)
-        return ca.Function('step', [*given, table], found)
+            outputs = switch(more, *given, entries, apart, *outputs)
+        return ca.Function('step', [*given, table], outputs)
 
     @cached_property
     def sample_function(self) -> Any:
@@ -199,19 +199,24 @@ class Solver:
         ends = np.cumsum([0, *self._counts]).tolist()
         return Numbers(*(numbers[low:high] for low, high in pairwise(ends)))
 
-    def _scale_inputs(self, own: Numbers, *rows: Any) -> list[Any]:
+    def _scale_inputs(self, parameters: Numbers, *rows: Any) -> list[Any]:
         """Return bare positions, velocities and efforts of the given coordinates."""
-        (at, rate, force), ratio = rows, own.ratios
+        (at, rate, force), ratio = rows, parameters.ratios
         if self.is_forward:
-            return [at / ratio + own.offsets, rate / ratio, force * ratio]
-        return [ratio * (at - own.offsets), rate * ratio, force / ratio]
+            return [at / ratio + parameters.offsets, rate / ratio, force * ratio]
+        return [ratio * (at - parameters.offsets), rate * ratio, force / ratio]
 
     def _build_sample(self, core: Any) -> Any:
         """Return the function of a sample near its start, and whether to run the full solver."""
         given = [ca.MX.sym(n, size) for n, size in zip(self._names, self._sizes, strict=True)]
-        (state, *_), own = self._split_inputs(*given[3:])
-        found = core(*self._scale_inputs(own, *given[:3]), state, own.held, own.own)
-        return ca.Function('sample', given, self._output_function(*given, *found))
+        (state, *_), parameters = self._split_inputs(*given[3:])
+        results = core(
+            *self._scale_inputs(parameters, *given[:3]),
+            state,
+            parameters.held,
+            parameters.of_corrector,
+        )
+        return ca.Function('sample', given, self._output_function(*given, *results))
 
     @cached_property
     def _output_function(self) -> Any:
@@ -222,29 +227,33 @@ class Solver:
         position, velocity, effort, start, numbers = given
         following, rates, efforts, sizes, flags = results
         (r, n, n_held, _) = self.corrector.counts
-        _, own = self._split_inputs(start, numbers)
-        at, rate, force = self._scale_inputs(own, position, velocity, effort)
+        _, parameters = self._split_inputs(start, numbers)
+        at, rate, force = self._scale_inputs(parameters, position, velocity, effort)
         contracts, side, polished, exact, regularity, *balls = ca.vertsplit(flags)
-        take = [self._known.index(place) for place in self.places]
-        found = ca.vertcat(following[: r + n], own.held)[take]
+        take = [self._known.index(row) for row in self.places]
+        located = ca.vertcat(following[: r + n], parameters.held)[take]
         known = all_of(is_known(position[k]) for k in range(n))
-        asked = ca.logic_and(known, _is_within(at, own.lower, own.upper))
+        asked = ca.logic_and(known, _is_within(at, parameters.lower, parameters.upper))
         is_solved = all_of((asked, contracts, side, polished))
         is_near = ca.logic_not(exact)
         if not self.corrector.is_explicit:
             is_solved = all_of((is_solved, exact, regularity > CERTAIN**2))
             is_near = regularity < DEPENDENT**2
-        found, is_end, is_on_end = self._find_ends(own, at, asked, is_solved, found)
+        located, is_end, is_on_end = self._find_ends(parameters, at, asked, is_solved, located)
         good = ca.logic_or(is_solved, is_end)
-        inside = ca.logic_and(asked, _is_within(found, own.wanted_lower, own.wanted_upper))
-        slow, weak = self._limit_gains(own, sizes, is_near, is_end)
+        inside = ca.logic_and(
+            asked, _is_within(located, parameters.wanted_lower, parameters.wanted_upper)
+        )
+        slow, weak = self._limit_gains(parameters, sizes, is_near, is_end)
         moving = ca.vertcat(rates, rate, kind.zeros(n_held, 1))[take]
-        moving, is_long = self._limit_passive(own, following, moving, take)
+        moving, is_long = self._limit_passive(parameters, following, moving, take)
         # After the wanted coordinates: a driven joint has its motor's effort, a passive one none.
         pushed = ca.vertcat(ca.if_else(is_end, 0.0, efforts), force, 0.0)[self._pushed]
         for ball, columns in zip(balls, self.corrector.ball_columns, strict=True):
-            for k in (k for k, place in enumerate(take) if place in columns):
-                found[k], moving[k] = (known_if(ball >= 2.0, each[k]) for each in (found, moving))
+            for k in (k for k, row in enumerate(take) if row in columns):
+                located[k], moving[k] = (
+                    known_if(ball >= 2.0, each[k]) for each in (located, moving)
+                )
         lost = ca.logic_or(
             ca.logic_and(ca.logic_or(slow, is_long), is_any_known(velocity)),
             ca.logic_and(weak, is_any_known(effort)),
@@ -265,18 +274,18 @@ class Solver:
         )
         answered = ca.logic_and(good, inside)
         moves, pushes = (ca.logic_and(answered, ca.logic_not(each)) for each in (slow, weak))
-        rows = self._scale_outputs(own, found, moving, pushed)
+        rows = self._scale_outputs(parameters, located, moving, pushed)
         outputs = [*map(known_if, (answered, moves, pushes), rows), after, status, more]
         densified = [ca.densify(each) for each in outputs]
         return ca.Function('judged', [*given, *results], densified, {'cse': True})
 
     def _find_ends(
         self,
-        own: Numbers,
+        parameters: Numbers,
         at: Expression,
         asked: Expression,
         is_solved: Expression,
-        found: Expression,
+        located: Expression,
     ) -> tuple[Expression, Expression, Expression]:
         """
         Return the outputs with dead centres at the ends of the range in place of no solution.
@@ -285,20 +294,26 @@ class Solver:
         the end of the range has one side only.
         """
         is_end, is_on_end = ca.SX(0.0), ca.SX(0.0)
-        if own.ends.numel():
-            ends = ca.vertsplit(own.ends)
+        if parameters.ends.numel():
+            ends = ca.vertsplit(parameters.ends)
             for end, there in zip(ends[:2], ends[2:], strict=True):
-                apart = ca.fabs(at - end) * self.corrector.list_units(own.own)
+                apart = ca.fabs(at - end) * self.corrector.list_units(parameters.of_corrector)
                 is_there = all_of((asked, apart <= AT_END, ca.logic_not(is_solved)))
-                found, is_end = ca.if_else(is_there, there, found), ca.logic_or(is_end, is_there)
+                located, is_end = (
+                    ca.if_else(is_there, there, located),
+                    ca.logic_or(is_end, is_there),
+                )
                 is_on_end = ca.logic_or(is_on_end, apart <= ON_END)
-        return found, is_end, is_on_end
+        return located, is_end, is_on_end
 
     def _limit_gains(
-        self, own: Numbers, sizes: Expression, is_near: Expression, is_end: Expression
+        self, parameters: Numbers, sizes: Expression, is_near: Expression, is_end: Expression
     ) -> tuple[Expression, Expression]:
         """Return whether the gains of velocities and of efforts are too large."""
-        most, most_inverse = own.max_gain * own.typical[0], own.max_gain * own.typical[1]
+        most, most_inverse = (
+            parameters.max_gain * parameters.typical[0],
+            parameters.max_gain * parameters.typical[1],
+        )
         if not self.is_forward:
             most, most_inverse = most_inverse, most
         # Written as "not <=" because a comparison with NaN is false.
@@ -307,28 +322,28 @@ class Solver:
         return slow, ca.logic_and(weak, ca.logic_not(is_end))
 
     def _limit_passive(
-        self, own: Numbers, following: Expression, moving: Expression, take: Sequence[int]
+        self, parameters: Numbers, following: Expression, moving: Expression, take: Sequence[int]
     ) -> tuple[Expression, Expression]:
         """Return velocities without those of passive joints with a large gain, and if any has."""
         r, n, *_ = self.corrector.counts
         slopes, is_long = ca.reshape(following[r + n :], r, n), ca.SX(0.0)
-        most, w = own.max_gain * own.typical[2], len(self.corrector.wanted)
-        for k, place in enumerate(take[w:], w):
-            if place in self.corrector.core_columns:
-                is_short = ca.sumsqr(slopes[place, :]) <= most**2
+        most, w = parameters.max_gain * parameters.typical[2], len(self.corrector.wanted)
+        for k, row in enumerate(take[w:], w):
+            if row in self.corrector.core_columns:
+                is_short = ca.sumsqr(slopes[row, :]) <= most**2
                 moving[k] = known_if(is_short, moving[k])
                 is_long = ca.logic_or(is_long, ca.logic_not(is_short))
         return moving, is_long
 
-    def _scale_outputs(self, own: Numbers, *rows: Expression) -> list[Expression]:
+    def _scale_outputs(self, parameters: Numbers, *rows: Expression) -> list[Expression]:
         """Return positions, velocities and efforts of the wanted side from bare ones."""
-        (found, moving, pushed), w = rows, len(self.corrector.wanted)
-        ratio, offset = own.wanted_ratios, own.wanted_offsets
+        (located, moving, pushed), w = rows, len(self.corrector.wanted)
+        ratio, offset = parameters.wanted_ratios, parameters.wanted_offsets
         if not self.is_forward:
-            return [(found - offset) * ratio, moving * ratio, pushed / ratio]
-        found[:w], moving[:w] = found[:w] / ratio + offset, moving[:w] / ratio
+            return [(located - offset) * ratio, moving * ratio, pushed / ratio]
+        located[:w], moving[:w] = located[:w] / ratio + offset, moving[:w] / ratio
         pushed[:w] = pushed[:w] * ratio
-        return [found, moving, pushed]
+        return [located, moving, pushed]
 
     def _update_start(
         self,
@@ -343,13 +358,13 @@ class Solver:
         *balls: Expression,
     ) -> tuple[Expression, Expression, Expression]:
         """Return the next warm start, the last reason, and whether to run the full solver."""
-        (state, failed, reason, sought), own = self._split_inputs(start, numbers)
+        (state, failed, reason, sought), parameters = self._split_inputs(start, numbers)
         failed = ca.if_else(is_known(failed), failed, 0.0)
         reason = ca.if_else(is_known(reason), reason, float(NO_CONVERGENCE))
         is_done = ca.logic_or(is_solved, is_on_end)
         is_whole = all_of((is_done, *(ball >= 2.0 for ball in balls)))
         failing = ca.logic_and(asked, ca.logic_not(is_whole))
-        apart = ca.fabs(at - sought) * self.corrector.list_units(own.own)
+        apart = ca.fabs(at - sought) * self.corrector.list_units(parameters.of_corrector)
         moved = ca.logic_not(ca.mmax(apart) <= ELSEWHERE)
         often = ca.logic_or(failed < PATIENCE, ca.fmod(failed, REST) == 0.0)
         more = ca.logic_and(failing, ca.logic_or(often, moved))
@@ -376,10 +391,12 @@ class Solver:
         position, velocity, start, numbers = given = input_symbols(
             n, n, self.n_start, sum(self._counts)
         )
-        (state, *_), own = self._split_inputs(start, numbers)
-        at, rate, force = self._scale_inputs(own, position, velocity, velocity)
-        following, moving, *_ = corrector.exact_function(at, rate, force, state, own.held, own.own)
-        z = ca.vertcat(following[: r + n], own.held)
+        (state, *_), parameters = self._split_inputs(start, numbers)
+        at, rate, force = self._scale_inputs(parameters, position, velocity, velocity)
+        following, moving, *_ = corrector.exact_function(
+            at, rate, force, state, parameters.held, parameters.of_corrector
+        )
+        z = ca.vertcat(following[: r + n], parameters.held)
         rates = ca.vertcat(moving, rate, ca.MX.zeros(n_held, 1))
         # Coordinates that are not solved for stay at the pose.
         order = [self._known.index(k) for k in sorted(self._known)]
@@ -389,15 +406,16 @@ class Solver:
         )
         whole[sorted(self._known)], moving[sorted(self._known)] = z[order], rates[order]
         bent = ca.vertcat(
-            corrector.bend_function(whole, moving, own.own), ca.MX.zeros(n + n_held, 1)
+            corrector.bend_function(whole, moving, parameters.of_corrector),
+            ca.MX.zeros(n + n_held, 1),
         )
-        found = bent[[self._known.index(place) for place in self.places]]
+        outputs = bent[[self._known.index(place) for place in self.places]]
         w = len(corrector.wanted)
         if self.is_forward:
-            found[:w] = found[:w] / own.wanted_ratios
+            outputs[:w] = outputs[:w] / parameters.wanted_ratios
         else:
-            found = found * own.wanted_ratios
-        return ca.Function('bend', given, [found])
+            outputs = outputs * parameters.wanted_ratios
+        return ca.Function('bend', given, [outputs])
 
     # -- the search ------------------------------------------------------------------------------
 
@@ -410,21 +428,21 @@ class Solver:
         """
         r, n, *_ = self.corrector.counts
         *rows, start, numbers = given
-        (last, failed, _, sought), own = self._split_inputs(start, numbers)
-        at, *_ = self._scale_inputs(own, *rows)
-        *_, steep, _, held, constants = own
+        (last, failed, _, sought), parameters = self._split_inputs(start, numbers)
+        at, *_ = self._scale_inputs(parameters, *rows)
+        *_, steep, _, held, constants = parameters
         begin = [at, entries, apart, held, constants]
         inside = input_symbols(*(each.numel() for each in begin))
         switch = make_switch('table', inside, self.continuation.table_function(*inside))
-        found = self.continuation.path_function(last, at, held, constants)
+        results = self.continuation.path_function(last, at, held, constants)
         # A guess is no solution yet.
         is_first = ca.logic_not(all_of((self.corrector.has_state(last), is_known(failed))))
         may_jump = 1.0 if self.corrector.is_unique else is_first
-        state, done, why = switch(ca.logic_and(found[1] < 1.0, may_jump), *begin, *found)
+        state, done, why = switch(ca.logic_and(results[1] < 1.0, may_jump), *begin, *results)
         slopes = ca.reshape(state[r + n :], r * n, 1)
         is_steep = ca.logic_not(ca.mmax(ca.fabs(ca.vertcat(slopes, 0.0))) <= steep)
         is_dead = ca.logic_and(why == NO_CONVERGENCE, is_steep)
-        is_change = ca.logic_and(why == NO_CONVERGENCE, ca.fmax(found[1], done) > ALMOST)
+        is_change = ca.logic_and(why == NO_CONVERGENCE, ca.fmax(results[1], done) > ALMOST)
         why = ca.if_else(is_change, NO_CONVERGENCE + SINGULAR, why)
         why = ca.if_else(is_dead, OUT_OF_DOMAIN, why)
         if self.corrector.ball_columns:
