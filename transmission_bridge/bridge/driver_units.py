@@ -51,16 +51,3 @@ class DriverUnits:
         """Return the unit of an actuator after a space, empty if it is SI."""
         units = self._texts.get(actuator)
         return f' {units.all_units[row].text}'.rstrip() if units else ''
-
-    def convert_gains(self, gains: Array, row: int) -> Array:
-        """
-        Return gains of motors in units of the drivers: unit of effort per unit of ``row``.
-
-        :param gains: SI at the motors, shape ``(n_actuators, n_actuators)``; see
-            :class:`~transmission_bridge.kinematics.gains.ActuatorGains`.
-        :param row: 0: position (proportional gain), 1: velocity (derivative gain).
-        """
-        if self.scales is None:
-            return gains
-        found: Array = gains * self.scales[row] / self.scales[2][:, np.newaxis]
-        return found

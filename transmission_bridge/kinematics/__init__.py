@@ -5,8 +5,8 @@
 Joints, and devices made of joints, in joint and in actuator space. Needs numpy and lxml.
 
 :class:`Joint` follows iDynTree's IJoint and :class:`JointDevice` RobWork's JointDevice.
-:class:`ActuatorDevice` is the same device in actuator coordinates; :func:`actuator_gains` maps
-gains from joints to motors. ``docs/python.md`` has examples, and a table of the names of both.
+:class:`ActuatorDevice` is the same device in actuator coordinates. ``docs/python.md`` has
+examples, and a table of the names of both.
 """
 
 from __future__ import annotations
@@ -15,10 +15,6 @@ from transmission_bridge.kinematics.actuator_device import ActuatorDevice as Act
 from transmission_bridge.kinematics.device import (
     JointDevice as JointDevice,
     State as State,
-)
-from transmission_bridge.kinematics.gains import (
-    actuator_gains as actuator_gains,
-    ActuatorGains as ActuatorGains,
 )
 from transmission_bridge.kinematics.joint import (
     ChildMotion as ChildMotion,

@@ -37,12 +37,12 @@ class _MechanismStructure(NamedTuple):
     """
     The structure of a mechanism in a robot.
 
-    ``near`` and ``full`` are the functions of a solver. ``inputs`` and ``outputs`` are indices in
+    ``near`` and ``step`` are the functions of ``Part``. ``inputs`` and ``outputs`` are indices in
     the robot's arrays; ``selected`` are the indices of these outputs in the mechanism.
     """
 
     near: Any
-    full: Any
+    step: Any
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     selected: tuple[int, ...]
@@ -50,7 +50,7 @@ class _MechanismStructure(NamedTuple):
     @property
     def sizes(self) -> list[int]:
         """Length of its warm start, of its numbers and of its seed table."""
-        return [self.full.numel_in(k) for k in (3, 4, 5)]
+        return [self.step.numel_in(k) for k in (3, 4, 5)]
 
 
 class RobotProgram(NamedTuple):
@@ -140,7 +140,7 @@ def _compile_robot(
     shares: bool,
 ) -> Any:
     n_in, n_out = len(affine.before) // ROWS, len(affine.after) // ROWS
-    functions = [(is_near and each.near) or each.full for each in mechanisms]
+    functions = [(is_near and each.near) or each.step for each in mechanisms]
     if is_near and not shares:
         functions = [_write_out(function) for function in functions]
     # Functions with calls are called, all others are expanded.
