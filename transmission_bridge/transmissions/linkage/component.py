@@ -166,8 +166,8 @@ class Component:
         """Return the positions of held joints, and the numbers of the rows."""
         if solver not in self._fixed:
             start, lengths = self.structure.start, self.structure.lengths
-            own = solver.corrector.collect_numbers(start, lengths, np.ones(len(start)))
-            self._fixed[solver] = start[list(self.structure.held)], own
+            numbers = solver.corrector.collect_numbers(start, lengths, np.ones(len(start)))
+            self._fixed[solver] = start[list(self.structure.held)], numbers
         return self._fixed[solver]
 
     def _enter_states(self, solver: Solver, positions: Iterable[Array]) -> list[Array]:
@@ -258,8 +258,8 @@ def build_components(
         _check_start(joint, position)
     names = list(variables)
     return tuple(
-        _build_component(tree, spec, [names[k] for k in group], own)
-        for group, own in group_joints(paths, len(names))
+        _build_component(tree, spec, [names[k] for k in group], chosen)
+        for group, chosen in group_joints(paths, len(names))
     )
 
 
@@ -332,16 +332,16 @@ def group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int],
 
 
 def make_system(
-    tree: JointTree, spec: LinkageSpec, names: Sequence[str], own: Sequence[int]
+    tree: JointTree, spec: LinkageSpec, names: Sequence[str], chosen: Sequence[int]
 ) -> LoopSystem:
     """
     Return some joints of a linkage with the loops that connect them.
 
     :param names: The joints.
-    :param own: Indices of the loops.
+    :param chosen: Indices of the loops.
     :raises TransmissionError: If they are too many, or a name is invalid.
     """
-    loops = [spec.loops[k] for k in own]
+    loops = [spec.loops[k] for k in chosen]
     _require_size('joints', len(names), loops)
     _require_size('equations', _count_equations(loops), loops)
     local = {name: k for k, name in enumerate(names)}
@@ -359,9 +359,9 @@ def make_system(
 
 
 def _build_component(
-    tree: JointTree, spec: LinkageSpec, names: Sequence[str], own: Sequence[int]
+    tree: JointTree, spec: LinkageSpec, names: Sequence[str], chosen: Sequence[int]
 ) -> Component:
-    system = make_system(tree, spec, names, own)
+    system = make_system(tree, spec, names, chosen)
     if not system.driven and not system.commanded:
         raise TransmissionError(
             f'no actuator turns a joint of loop {system.paths[0].loop}, and none is commanded',
@@ -369,4 +369,4 @@ def _build_component(
             found=f'joints {", ".join(names)}',
             at=system.paths[0].loop.at,
         )
-    return Component(Structure.from_loops(system), own)
+    return Component(Structure.from_loops(system), chosen)
