@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from zoo.elements import ankle, leg, load, numbered, params, ratio, transmission, urdf, WRIST
 
-from transmission_bridge.kinematics import actuator_gains
 from transmission_bridge.tools.card.cards import make_card
 from transmission_bridge.tools.card.motors import CURVE, Motor, NUMBERS
 from transmission_bridge.tools.limit_report import transmission_limits
@@ -121,13 +120,14 @@ def test_kinetic_energy_and_efforts_are_those_of_the_motors():
 
 
 def test_wanted_gains_of_joints_become_those_of_the_motors(numbers):
-    """They are those of ``actuator_gains``, with the share that the motors lose."""
+    """They do the same work, and the share beside the diagonal is what the motors lose."""
     found = numbers(numbered(WRIST), 'joints: {j0: {kp: 80, kd: 2}, j1: {kp: 20, kd: 1}}')
-    wanted = {'proportional': [80, 20], 'derivative': [2, 1]}
-    gains = actuator_gains(load(numbered(WRIST)), [0.0, 0.0], **wanted)
-    np.testing.assert_allclose(found['matrices']['actuator_kp'], gains.proportional)
-    np.testing.assert_allclose(found['matrices']['actuator_kd'], gains.derivative)
-    assert found['lost']['actuator_kp'] == pytest.approx(gains.lost[0])
+    jacobian = load(numbered(WRIST)).jacobian([0.0, 0.0])
+    kp, kd = (jacobian.T @ np.diag(gains) @ jacobian for gains in ([80.0, 20.0], [2.0, 1.0]))
+    np.testing.assert_allclose(found['matrices']['actuator_kp'], kp)
+    np.testing.assert_allclose(found['matrices']['actuator_kd'], kd)
+    lost = np.linalg.norm(kp - np.diag(np.diag(kp))) / np.linalg.norm(kp)
+    assert found['lost']['actuator_kp'] == pytest.approx(lost)
     assert [each['kp'] for each in found['joints']] == [80.0, 20.0]
 
 

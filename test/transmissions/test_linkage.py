@@ -35,8 +35,13 @@ from transmission_bridge.transmissions.linkage.tree import (
     Loop,
     LOOP_TYPES,
 )
-from transmission_bridge.transmissions.mechanism import elimination, near
-from transmission_bridge.transmissions.mechanism.near import Near
+from transmission_bridge.transmissions.mechanism import (
+    block_system,
+    corrector,
+    elimination,
+    newton,
+)
+from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.report import MapReport
 
 WORKED = ('four_bar_knee', 'five_bar', 'push_rod_ankle')
@@ -231,7 +236,9 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(linkages, of, d
 
 def write_out(monkeypatch, rows):
     """Let larger systems of equations than this be factorised by calls."""
-    for module, name in ((near, 'WRITTEN_OUT'), (near, 'BY_MINORS'), (elimination, 'BY_MINORS')):
+    limits = [(module, 'WRITTEN_OUT') for module in (block_system, corrector, newton)]
+    limits += [(module, 'BY_MINORS') for module in (block_system, corrector, elimination)]
+    for module, name in limits:
         monkeypatch.setattr(module, name, rows)
 
 
@@ -262,8 +269,8 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeyp
     write_out(monkeypatch, 0)
     (component,) = linkage_of(linkages['five_bar'].replace('"thigh"', '"anew"')).components
     forward = component.compile_direction(True)
-    places = [*forward.near.unknown, *forward.near.given]
-    enter, start = Call(forward.enter_function), component.structure.start
+    places = [*forward.corrector.unknown, *forward.corrector.given]
+    enter, start = Call(forward.continuation.enter_function), component.structure.start
     flat = start.copy()
     # The lever of the knee and its rod are in one line.
     flat[component.structure.names.index('knee')] = 0.5 * math.pi
@@ -318,7 +325,7 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(linkages, 
     assert length == pytest.approx(math.hypot(0.02, 0.3), abs=1e-12)
     for direction in DIRECTIONS:
         transmissions.stream(direction)
-    monkeypatch.setattr(Near, '_compile_function', None)  # nothing is compiled for it
+    monkeypatch.setattr(Corrector, '_compile_function', None)  # nothing is compiled for it
     longer = transmissions.with_parameters({name: length + 0.002})
     monkeypatch.undo()
     again = maps(text.replace('frame2="lever"', f'frame2="lever" length="{length + 0.002}"'))

@@ -352,16 +352,16 @@ class Joint:
             frame.setflags(write=False)
         return link1_h_m, m_h_link2
 
-    def motion(self, own: Array) -> Array:
+    def motion(self, coordinates: Array) -> Array:
         """
         Return ``M(q)``, the motion in the motion frame.
 
-        :param own: The joint's own coordinates, shape ``(..., n_positions)``.
+        :param coordinates: Those of this joint, shape ``(..., n_positions)``.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        position = np.zeros((*own.shape[:-1], 3))
-        position[..., self._linear_axes] = own[..., : len(self._linear_axes)]
-        return make_transform(self._motion_rotation(own), position)
+        position = np.zeros((*coordinates.shape[:-1], 3))
+        position[..., self._linear_axes] = coordinates[..., : len(self._linear_axes)]
+        return make_transform(self._motion_rotation(coordinates), position)
 
     def axis_in(self, link: LinkId) -> tuple[Array, Array]:
         """
@@ -395,10 +395,10 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions)`` [rad or m].
         """
-        own = np.array(self._own_part(q))
+        coordinates = np.array(self._own_part(q))
         if self._has_quaternion:
-            own[..., -4:] = self._unit_quaternion(own)[0]
-        return own
+            coordinates[..., -4:] = self._unit_quaternion(coordinates)[0]
+        return coordinates
 
     def position_rate_jacobian(self, q: npt.ArrayLike) -> Array:
         """
@@ -410,13 +410,13 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions, n_dofs)``.
         """
-        own = self._own_part(q)
+        coordinates = self._own_part(q)
         linear, n = self._linear_axes, len(self._linear_axes)
-        matrix = np.zeros((*own.shape[:-1], self.n_positions, self.n_dofs))
+        matrix = np.zeros((*coordinates.shape[:-1], self.n_positions, self.n_dofs))
         # The velocity is in the rotated axes of link2.
-        matrix[..., :n, :n] = self._motion_rotation(own)[..., linear, :][..., linear]
+        matrix[..., :n, :n] = self._motion_rotation(coordinates)[..., linear, :][..., linear]
         if self._has_quaternion:
-            matrix[..., n:, n:] = quaternion_rate(self._unit_quaternion(own)[0])
+            matrix[..., n:, n:] = quaternion_rate(self._unit_quaternion(coordinates)[0])
         else:
             matrix[..., n:, n:] = np.eye(self.n_dofs - n)
         return matrix
@@ -555,10 +555,12 @@ class Joint:
         """
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
-        own = _apply_matrix(subspace, self._own_rates(dq, 'dq'))
-        velocity = _apply_matrix(transport, as_values('parent_velocity', parent_velocity, 6)) + own
+        relative = _apply_matrix(subspace, self._own_rates(dq, 'dq'))
+        velocity = (
+            _apply_matrix(transport, as_values('parent_velocity', parent_velocity, 6)) + relative
+        )
         given = as_values('parent_acceleration', parent_acceleration, 6)
-        acceleration = _apply_matrix(transport, given) + cross_motion(velocity, own)
+        acceleration = _apply_matrix(transport, given) + cross_motion(velocity, relative)
         if ddq is not None:
             acceleration = acceleration + _apply_matrix(subspace, self._own_rates(ddq, 'ddq'))
         return velocity, acceleration
@@ -661,27 +663,27 @@ class Joint:
     def _has_quaternion(self) -> bool:
         return 3 in self.twists
 
-    def _unit_quaternion(self, own: Array) -> tuple[Array, Array]:
+    def _unit_quaternion(self, coordinates: Array) -> tuple[Array, Array]:
         """Return the unit quaternion (..., 4) and the original length (..., 1)."""
-        length = np.linalg.norm(own[..., -4:], axis=-1, keepdims=True)
+        length = np.linalg.norm(coordinates[..., -4:], axis=-1, keepdims=True)
         if np.any(length == 0.0):
             raise JointError(self.name, 'a quaternion of length zero is not an orientation')
-        return own[..., -4:] / length, length
+        return coordinates[..., -4:] / length, length
 
-    def _motion_rotation(self, own: Array) -> Array:
+    def _motion_rotation(self, coordinates: Array) -> Array:
         """Return the rotation (..., 3, 3) of ``M(q)``."""
         if self._has_quaternion:
-            return rotation_from_quaternion(self._unit_quaternion(own)[0])
-        return rotation_about(2, own[..., -1]) if 5 in self.twists else np.eye(3)
+            return rotation_from_quaternion(self._unit_quaternion(coordinates)[0])
+        return rotation_about(2, coordinates[..., -1]) if 5 in self.twists else np.eye(3)
 
-    def _motion_derivative(self, own: Array, position: int) -> Array:
+    def _motion_derivative(self, coordinates: Array, position: int) -> Array:
         """Return the derivative (..., 4, 4) of ``M(q)`` by one own coordinate."""
-        derivative = np.zeros((*own.shape[:-1], 4, 4))
+        derivative = np.zeros((*coordinates.shape[:-1], 4, 4))
         n = len(self._linear_axes)
         if position < n:
             derivative[..., self._linear_axes[position], 3] = 1.0
         elif self._has_quaternion:
-            unit, length = self._unit_quaternion(own)
+            unit, length = self._unit_quaternion(coordinates)
             entry = position - n
             # The entry changes the unit quaternion perpendicular to itself only: (e_i - u u_i) /
             # |q|. The rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
@@ -691,7 +693,9 @@ class Joint:
                 ..., np.newaxis
             ]
         else:
-            derivative[..., :3, :3] = self._motion_rotation(own) @ skew_matrix([0.0, 0.0, 1.0])
+            derivative[..., :3, :3] = self._motion_rotation(coordinates) @ skew_matrix(
+                [0.0, 0.0, 1.0]
+            )
         return derivative
 
     def _child_is_link2(self, child: LinkId, parent: LinkId) -> bool:

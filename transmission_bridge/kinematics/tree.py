@@ -211,17 +211,19 @@ class KinematicTree:
 
         :param joints: Joints of the device, with their offsets (:func:`number_joints`).
         """
-        own = {each.name: JointSource(each.position_offset, each.dof_offset) for each in joints}
+        sources = {
+            each.name: JointSource(each.position_offset, each.dof_offset) for each in joints
+        }
         scalar = {each.name for each in joints if each.is_scalar}
-        found: dict[str, JointSource] = {}
+        result: dict[str, JointSource] = {}
         for name, joint in self._joints.items():
             for leader, multiplier, offset in self._iterate_leaders(joint):
-                if leader.name in own:
+                if leader.name in sources:
                     if leader is joint or (joint.is_scalar and leader.name in scalar):
-                        position, dof, _, _ = own[leader.name]
-                        found[name] = JointSource(position, dof, multiplier, offset)
+                        position, dof, _, _ = sources[leader.name]
+                        result[name] = JointSource(position, dof, multiplier, offset)
                     break
-        return found
+        return result
 
     def _iterate_leaders(
         self, joint: JointSpec | Joint

@@ -23,10 +23,10 @@ from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.equations import Equations
 from transmission_bridge.transmissions.mechanism.closing import iterate_damped
+from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.mechanism import Mechanism
-from transmission_bridge.transmissions.mechanism.near import Near
 from transmission_bridge.transmissions.mechanism.part import Assembly, CompiledPart
-from transmission_bridge.transmissions.mechanism.step import Step
+from transmission_bridge.transmissions.mechanism.solver import Solver
 from transmission_bridge.transmissions.mechanism.table import are_consistent, grow_states
 from transmission_bridge.types import Array
 
@@ -60,7 +60,7 @@ class EquationSteps:
 
     def __init__(self, equations: Equations, starts_at_joint: bool) -> None:
         self.equations, self.starts_at_joint = equations, starts_at_joint
-        self._steps: dict[bool, list[Step]] = {False: [], True: []}
+        self._solvers: dict[bool, list[Solver]] = {False: [], True: []}
         n_actuators, n_joints = equations.n
         #: Indices of the coordinates of actuators and joints.
         self.sides = [*range(n_actuators)], [*range(n_actuators, n_actuators + n_joints)]
@@ -82,17 +82,17 @@ class EquationSteps:
 
     def compile_direction(
         self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
-    ) -> Step:
+    ) -> Solver:
         """Return a compiled direction, another one if no order of elimination suits the pose."""
-        known = self._steps[is_forward]
-        step = next((each for each in known if each.near.suits(pose, p)), None)
-        if step is None:
+        made = self._solvers[is_forward]
+        solver = next((one for one in made if one.corrector.suits(pose, p)), None)
+        if solver is None:
             number = 0 if is_forward else 1
             equations, (actuators, joints) = self.equations, self.sides
             given, wanted = (actuators, joints) if is_forward else (joints, actuators)
             rows, formula = equations.rows[number], equations.formulas[number]
             names = [f'a{k}' for k in actuators] + [f'q{k}' for k in joints]
-            z, own = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
+            z, numbers = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
             # On the line of one coordinate, a path from the pose to a position is the only one.
             is_unique = not self.is_implicit or equations.n == (1, 1)
             mechanism = Mechanism(
@@ -100,7 +100,9 @@ class EquationSteps:
                 given=tuple(given),
                 wanted=tuple(wanted),
                 rows=rows,
-                signs=ca.Function('signs', [z, own], [self._list_signs(is_forward, z, own)]),
+                signs=ca.Function(
+                    'signs', [z, numbers], [self._list_signs(is_forward, z, numbers)]
+                ),
                 kept=tuple(range(rows.size1_out(0))),
                 formula=formula,
                 make_bend=equations.bends[number],
@@ -111,28 +113,28 @@ class EquationSteps:
                 is_unique=lambda rows, places: is_unique,
                 what=('the joints', 'the actuators')[is_forward],
             )
-            step = Step(Near(mechanism), is_forward)
-            known.append(step)
-        return step
+            solver = Solver(Corrector(mechanism), is_forward)
+            made.append(solver)
+        return solver
 
 
 class EquationMechanism(NamedTuple):
     """
     The mechanism of one equation, in bare coordinates.
 
-    :param steps: The compiled directions.
+    :param solvers: The compiled directions.
     :param numbers: The numbers of the equations.
     :param assembly: Its positions over the range and what follows from them.
     """
 
-    steps: EquationSteps
+    solvers: EquationSteps
     numbers: Sequence[float]
     assembly: Assembly
 
     @classmethod
     def build(
         cls,
-        steps: EquationSteps,
+        solvers: EquationSteps,
         numbers: Sequence[float],
         domain: Domain,
         pose: tuple[Array, Array] | None,
@@ -148,58 +150,58 @@ class EquationMechanism(NamedTuple):
         """
         with np.errstate(all='ignore'):
             if pose is None:
-                own, _ = steps.sides_of_range
-                z = _evaluate_formula(steps, numbers, domain.grid(points_of(len(own))))
+                range_columns, _ = solvers.sides_of_range
+                z = _evaluate_formula(solvers, numbers, domain.grid(points_of(len(range_columns))))
             else:
-                z = _walk_from_pose(steps, numbers, domain, np.concatenate(pose))
-            assembly = _assemble(steps, numbers, domain, z, pose is not None)
+                z = _walk_from_pose(solvers, numbers, domain, np.concatenate(pose))
+            assembly = _assemble(solvers, numbers, domain, z, pose is not None)
             if pose is None:
-                assembly = _add_near_ends(steps, numbers, domain, assembly)
-            _require_agreement(steps, numbers, assembly)
-            return cls(steps, numbers, assembly)
+                assembly = _add_near_ends(solvers, numbers, domain, assembly)
+            _require_agreement(solvers, numbers, assembly)
+            return cls(solvers, numbers, assembly)
 
     def make_part(
         self, is_forward: bool, sides: Sequence[Sequence[float]], max_gain: float
     ) -> CompiledPart:
         """Return a direction with its numbers; see :meth:`CompiledPart.build`."""
         assembly = self.assembly
-        p = _scale_rows(self.steps, self.numbers, assembly.pose, assembly.size, is_forward)
-        step = self.steps.compile_direction(is_forward, assembly.pose, p, assembly.size)
-        n = self.steps.equations.n if is_forward else self.steps.equations.n[::-1]
-        return CompiledPart.build(step, assembly, p, sides, max_gain, (range(n[0]), range(n[1])))
+        p = _scale_rows(self.solvers, self.numbers, assembly.pose, assembly.size, is_forward)
+        solver = self.solvers.compile_direction(is_forward, assembly.pose, p, assembly.size)
+        n = self.solvers.equations.n if is_forward else self.solvers.equations.n[::-1]
+        return CompiledPart.build(solver, assembly, p, sides, max_gain, (range(n[0]), range(n[1])))
 
 
-def _evaluate_formula(steps: EquationSteps, numbers: Sequence[float], x: Array) -> Array:
+def _evaluate_formula(solvers: EquationSteps, numbers: Sequence[float], x: Array) -> Array:
     """Return positions of all coordinates by the formula of the range."""
-    own, other = steps.sides_of_range
-    formula = steps.equations.formulas[steps.starts_at_joint]
+    range_columns, other = solvers.sides_of_range
+    formula = solvers.equations.formulas[solvers.starts_at_joint]
     (y,) = map_samples(formula, [x], [_with_factors(numbers, len(other))])
-    z = np.empty((len(x), len(own) + len(other)))
-    z[:, own], z[:, other] = x, y
+    z = np.empty((len(x), len(range_columns) + len(other)))
+    z[:, range_columns], z[:, other] = x, y
     return z
 
 
 def _add_near_ends(
-    steps: EquationSteps, numbers: Sequence[float], domain: Domain, assembly: Assembly
+    solvers: EquationSteps, numbers: Sequence[float], domain: Domain, assembly: Assembly
 ) -> Assembly:
     """
     Return an assembly with positions of the table close to dead centres at the ends of the range.
 
     The closer a position is to a dead centre, the closer a search has to begin.
     """
-    own, _ = steps.sides_of_range
-    is_end, rest = np.isfinite(assembly.ends[:, own[0]]), assembly.positions
+    range_columns, _ = solvers.sides_of_range
+    is_end, rest = np.isfinite(assembly.ends[:, range_columns[0]]), assembly.positions
     if not is_end.any():
         return assembly
     ends = np.array([[domain.lower[0], 1.0], [domain.upper[0], -1.0]])[is_end]
     x = (ends[:, :1] + ends[:, 1:] * domain.span * NEAR_ENDS).reshape(-1, 1)
-    near = _evaluate_formula(steps, numbers, x)
+    near = _evaluate_formula(solvers, numbers, x)
     rest = np.concatenate([rest[:1], near[np.isfinite(near).all(axis=1)], rest[1::4]])
     return assembly._replace(positions=rest)
 
 
 def _assemble(
-    steps: EquationSteps, numbers: Sequence[float], domain: Domain, z: Array, has_pose: bool
+    solvers: EquationSteps, numbers: Sequence[float], domain: Domain, z: Array, has_pose: bool
 ) -> Assembly:
     """
     Return what follows from positions over the range; with a pose, it is the first one.
@@ -209,12 +211,12 @@ def _assemble(
     half of the width is added. Gains are in shares of the sizes, so that units do not affect the
     choice between several unknowns.
     """
-    own, other = steps.sides_of_range
-    is_line, home = len(own) == len(other) == 1, 0
+    range_columns, other = solvers.sides_of_range
+    is_line, at_pose = len(range_columns) == len(other) == 1, 0
     if is_line:
-        order = np.argsort(z[:, own[0]], kind='stable')
-        z, home = z[order], int(np.flatnonzero(order == 0)[0])
-    slope = _compute_slopes(steps, numbers, z)
+        order = np.argsort(z[:, range_columns[0]], kind='stable')
+        z, at_pose = z[order], int(np.flatnonzero(order == 0)[0])
+    slope = _compute_slopes(solvers, numbers, z)
     reachable = np.isfinite(z).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
     slope = np.where(reachable[:, np.newaxis, np.newaxis], slope, 0.0)
     regular = reachable & (np.linalg.svd(slope, compute_uv=False)[:, -1] > 0.0)
@@ -224,19 +226,21 @@ def _assemble(
             expected='a closed mechanism',
             found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
         )
-    off_middle = np.abs((z[:, own] - np.add(domain.lower, 0.5 * domain.span)) / domain.span)
+    off_middle = np.abs(
+        (z[:, range_columns] - np.add(domain.lower, 0.5 * domain.span)) / domain.span
+    )
     apart = off_middle.sum(axis=1)
-    home = home if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
+    at_pose = at_pose if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
     on_branch = regular
-    if len(own) == len(other):
+    if len(range_columns) == len(other):
         side = np.sign(np.linalg.det(slope))
-        on_branch = regular & (side == side[home])
+        on_branch = regular & (side == side[at_pose])
     size = np.empty(z.shape[1])
     reach = np.ptp(z[on_branch][:, other], axis=0)
-    size[own], size[other] = domain.span, np.where(reach > 0.0, reach, 1.0)
+    size[range_columns], size[other] = domain.span, np.where(reach > 0.0, reach, 1.0)
     if has_pose:
         size = np.minimum(size, LARGEST_SIZE)
-    values = np.linalg.svd(slope * size[own] / size[other, np.newaxis], compute_uv=False)
+    values = np.linalg.svd(slope * size[range_columns] / size[other, np.newaxis], compute_uv=False)
     gains = [np.linalg.norm(values, axis=1), np.linalg.norm(1.0 / values, axis=1)]
     typical = [float(np.median(each[on_branch])) for each in gains]
     # Rounding gives a singular position either sign, for example at the ends of a full stroke.
@@ -250,47 +254,52 @@ def _assemble(
             f'{gains[1][on_branch].min():g} in the other direction',
         )
     lower, upper = np.empty(z.shape[1]), np.empty(z.shape[1])
-    lower[own], upper[own] = np.array(domain.bounds).T
+    lower[range_columns], upper[range_columns] = np.array(domain.bounds).T
     mapped = on_branch | singular
     low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
-    is_whole = np.allclose(z[[0, -1]][:, own].ravel(), [*domain.lower, *domain.upper], 1e-9)
+    is_whole = np.allclose(
+        z[[0, -1]][:, range_columns].ravel(), [*domain.lower, *domain.upper], 1e-9
+    )
     is_monotone = is_line and is_whole and bool(mapped.all())
     margin = (SLACK if is_monotone else 0.5) * (high - low)
     lower[other], upper[other] = low - margin, high + margin
-    home = home if seeds[home] else int(np.argmin(np.where(seeds, apart, np.inf)))
-    first = [home, *(k for k in np.flatnonzero(seeds).tolist() if k != home)]
-    typical = typical[:: -1 if steps.starts_at_joint else 1]
-    is_exact = np.isin(np.arange(len(size)), own)
+    at_pose = at_pose if seeds[at_pose] else int(np.argmin(np.where(seeds, apart, np.inf)))
+    first = [at_pose, *(k for k in np.flatnonzero(seeds).tolist() if k != at_pose)]
+    typical = typical[:: -1 if solvers.starts_at_joint else 1]
+    is_exact = np.isin(np.arange(len(size)), range_columns)
     # A dead centre at an end is one of the branch if the position beside it is.
     is_end = is_monotone & ~seeds[[0, -1]] & seeds[[min(1, len(z) - 1), -2 % len(z)]]
     ends = np.where(is_end[:, np.newaxis], z[[0, -1]], np.nan)
-    return Assembly(z[home], size, lower, upper, is_exact, [*typical, math.inf], z[first], ends)
+    return Assembly(z[at_pose], size, lower, upper, is_exact, [*typical, math.inf], z[first], ends)
 
 
-def _require_agreement(steps: EquationSteps, numbers: Sequence[float], assembly: Assembly) -> None:
+def _require_agreement(
+    solvers: EquationSteps, numbers: Sequence[float], assembly: Assembly
+) -> None:
     """Raise an error if the closure or the other formula contradicts the formula of the range."""
-    own, other = steps.sides_of_range
-    equations, z = steps.equations, assembly.positions
-    back = equations.formulas[not steps.starts_at_joint]
-    if not steps.is_implicit and equations.is_closed:
-        rows = equations.rows[steps.starts_at_joint]
-        p = _scale_rows(steps, numbers, z[0], assembly.size, not steps.starts_at_joint)
+    range_columns, other = solvers.sides_of_range
+    equations, z = solvers.equations, assembly.positions
+    back = equations.formulas[not solvers.starts_at_joint]
+    if not solvers.is_implicit and equations.is_closed:
+        rows = equations.rows[solvers.starts_at_joint]
+        p = _scale_rows(solvers, numbers, z[0], assembly.size, not solvers.starts_at_joint)
         apart = np.abs(map_samples(rows, [z], [p])[0])
         what = 'closure'
-    elif not steps.is_implicit and back is not None:
-        found = map_samples(back, [z[:, other]], [_with_factors(numbers, len(own))])[0]
-        apart, what = np.abs(found - z[:, own]) / assembly.size[own], 'inverse'
+    elif not solvers.is_implicit and back is not None:
+        found = map_samples(back, [z[:, other]], [_with_factors(numbers, len(range_columns))])[0]
+        apart, what = np.abs(found - z[:, range_columns]) / assembly.size[range_columns], 'inverse'
     else:
         return
     worst = int(np.argmax(apart.max(axis=1)))
     # Close to a dead centre, rounding of a position is magnified to its root.
     rounding = math.sqrt(1e-15 * np.abs(z / assembly.size).max())
     if rounding <= AGREEMENT and not apart[worst].max() <= AGREEMENT:
+        actuators, joints = (z[worst][side].tolist() for side in solvers.sides)
         raise TransmissionError(
             f'the {what} contradicts the formula of the range',
             expected='equations of one mechanism',
             found=f'a difference of {apart[worst].max():.3g} of the range at actuators '
-            f'{z[worst][steps.sides[0]].tolist()} and joints {z[worst][steps.sides[1]].tolist()}',
+            f'{actuators} and joints {joints}',
         )
 
 
@@ -300,36 +309,36 @@ def _with_factors(numbers: Sequence[float], count: int) -> list[float]:
 
 
 def _scale_rows(
-    steps: EquationSteps, numbers: Sequence[float], pose: Array, size: Array, is_forward: bool
+    solvers: EquationSteps, numbers: Sequence[float], pose: Array, size: Array, is_forward: bool
 ) -> list[float]:
     """Return numbers with factors of the rows: their slopes by shares have length one."""
-    rows = steps.equations.rows[0 if is_forward else 1]
+    rows = solvers.equations.rows[0 if is_forward else 1]
     p = _with_factors(numbers, rows.size1_out(0))
     length = np.linalg.norm(rows(pose, p)[1].full() * size, axis=1)
     return [*numbers, *(1.0 / np.where(length > 0.0, length, 1.0)).tolist()]
 
 
-def _compute_slopes(steps: EquationSteps, numbers: Sequence[float], z: Array) -> Array:
+def _compute_slopes(solvers: EquationSteps, numbers: Sequence[float], z: Array) -> Array:
     """Return ``dy/dx`` at positions, from the side of the range; NaN if it is unknown."""
-    own, other = steps.sides_of_range
-    rows = steps.equations.rows[steps.starts_at_joint]
+    range_columns, other = solvers.sides_of_range
+    rows = solvers.equations.rows[solvers.starts_at_joint]
     given = rows.mx_in()
     whole = ca.Function('slope', given, [ca.densify(rows(*given)[-1])])
     (columns,) = map_samples(whole, [z], [_with_factors(numbers, len(other))])
     jacobian = columns.reshape(len(z), z.shape[1], -1).swapaxes(1, 2)
-    known = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
-    jacobian = np.where(known, jacobian, np.eye(*jacobian.shape[1:]))
-    slope = -np.linalg.pinv(jacobian[:, :, other]) @ jacobian[:, :, own]
-    return np.where(known, slope, np.nan)
+    is_finite = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
+    jacobian = np.where(is_finite, jacobian, np.eye(*jacobian.shape[1:]))
+    slope = -np.linalg.pinv(jacobian[:, :, other]) @ jacobian[:, :, range_columns]
+    return np.where(is_finite, slope, np.nan)
 
 
 def _walk_from_pose(
-    steps: EquationSteps, numbers: Sequence[float], domain: Domain, pose: Array
+    solvers: EquationSteps, numbers: Sequence[float], domain: Domain, pose: Array
 ) -> Array:
     """Return positions over the range on paths from a pose, which is the first one."""
-    own, other = steps.sides_of_range
-    is_forward = not steps.starts_at_joint
-    rows = steps.equations.rows[steps.starts_at_joint]
+    range_columns, other = solvers.sides_of_range
+    is_forward = not solvers.starts_at_joint
+    rows = solvers.equations.rows[solvers.starts_at_joint]
     p = _with_factors(numbers, len(other))
 
     def evaluate(z: Array) -> tuple[Array, Array]:
@@ -337,29 +346,29 @@ def _walk_from_pose(
         return miss.ravel(), jacobian[:, other]
 
     z = iterate_damped(evaluate, pose, other)
-    slope = _compute_slopes(steps, numbers, z[np.newaxis])[0]
+    slope = _compute_slopes(solvers, numbers, z[np.newaxis])[0]
     size = np.empty(len(z))
-    size[own] = domain.span
+    size[range_columns] = domain.span
     size[other] = np.abs(pose[other]) + 1e-3 * domain.span.max() + np.abs(slope) @ domain.span
     size = np.minimum(size, LARGEST_SIZE)
     states: Any = []
-    if domain.contains(z[own]) and np.isfinite(z).all() and np.isfinite(slope).all():
-        p = _scale_rows(steps, numbers, z, size, is_forward)
-        step = steps.compile_direction(is_forward, z, p, size)
-        fixed = np.zeros(0), step.near.collect_numbers(z, p, size)
-        states = grow_states(step, fixed, z, np.array(domain.lower), np.array(domain.upper))
+    if domain.contains(z[range_columns]) and np.isfinite(z).all() and np.isfinite(slope).all():
+        p = _scale_rows(solvers, numbers, z, size, is_forward)
+        solver = solvers.compile_direction(is_forward, z, p, size)
+        fixed = np.zeros(0), solver.corrector.collect_numbers(z, p, size)
+        states = grow_states(solver, fixed, z, np.array(domain.lower), np.array(domain.upper))
     if not states:
         raise TransmissionError(
             'the pose does not determine how the mechanism is assembled',
             expected=f'a {domain.space} position within {domain.lower} to {domain.upper} '
             'at which it is closed, and not at a dead centre',
-            found=f'{pose[own].tolist()} with {pose[other].tolist()} in the other space',
+            found=f'{pose[range_columns].tolist()} with {pose[other].tolist()} in the other space',
         )
-    if len(states) == 1 or (len(own) > 1 and not are_consistent(step, fixed, states)):
+    if len(states) == 1 or (len(range_columns) > 1 and not are_consistent(solver, fixed, states)):
         raise TransmissionError(
             'the closure changes its assembly within the range',
             expected=f'one assembly over the {domain.space} positions from {domain.lower} to '
             f'{domain.upper}; narrow the range',
             found='no path from the pose, or two assemblies on different paths to one position',
         )
-    return np.array([step.joints_of_state(state, fixed[0]) for state in states])
+    return np.array([solver.joints_of_state(state, fixed[0]) for state in states])

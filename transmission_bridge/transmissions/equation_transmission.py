@@ -125,15 +125,15 @@ class EquationTransmission(MechanismTransmission):
         self._bare: Domain | None = None
         self.domain = self.range()
         space, structure = self.domain.space, shape_of({**self._list_inner_gears(), **numbers})
-        steps = _compile_equations(type(self), space, structure, tuple((choices or {}).items()))
+        solvers = _compile_equations(type(self), space, structure, tuple((choices or {}).items()))
         live = self.live_names
         flat = [float(each) for each in flatten(self._list_inner_gears())]
         flat += [x if name in live else float(x) for name, x in self._list_own_numbers()]
         self._mechanism = EquationMechanism.build(
-            steps,
+            solvers,
             flat,
             self._compute_bare_range(),
-            self._read_pose() if steps.is_implicit else None,
+            self._read_pose() if solvers.is_implicit else None,
         )
 
     def _list_inner_gears(self) -> dict[str, tuple[float, ...]]:

@@ -89,7 +89,7 @@ class LiveNumbers:
                 for place, path in part.live.items():
                     rules[first + place] = LiveRule(_name(robot, binding, path))
                     # In bare coordinates the bounds do not depend on reductions and offsets.
-                    if place >= len(part.numbers) - part.step.near.counts[-1]:
+                    if place >= len(part.numbers) - part.solver.corrector.counts[-1]:
                         bounds = unknown.setdefault(rules[first + place].itself, {})
                         bounds |= {first + k: x for k, x in part.unknown_bounds.items()}
                 values += part.numbers
@@ -100,7 +100,7 @@ class LiveNumbers:
             found = []
             for _, part in iterate_parts(robot.mechanisms(direction), direction):
                 # Without a warm start nothing is searched for.
-                key = part.table.tobytes() if part.step.n_start else b''
+                key = part.table.tobytes() if part.solver.n_start else b''
                 if key not in known:
                     known[key] = range(len(values), len(values) + len(part.table))
                     values += part.table.tolist()

@@ -74,11 +74,11 @@ class Rod:
     balls: tuple[int, ...]
 
 
-def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
+def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
     """
     Return the link between two balls in a loop, ``None`` if there is none.
 
-    ``own`` are the indices of joints that are not given and affect no other loop.
+    ``movable`` are the indices of joints that are not given and affect no other loop.
     """
     if path.loop.type not in ('weld', 'point'):
         return None
@@ -89,7 +89,7 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
         whole = (*first, *back)
         if path.loop.type == 'weld':  # both frames are one
             whole = (*first[:-1], np.asarray(first[-1]) @ np.asarray(back[0]), *back[1:])
-        balls = list(_iterate_balls(whole, own))
+        balls = list(_iterate_balls(whole, movable))
         zero = np.zeros(3)
         is_point = path.loop.type == 'point'
         ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
@@ -109,14 +109,14 @@ def _list_motions(path: Sequence[Element], ball: Ball) -> list[JointMotion]:
     return [each for each in path[ball.first : ball.stop_index] if isinstance(each, JointMotion)]
 
 
-def _iterate_balls(path: Sequence[Element], own: frozenset[int]) -> Iterator[Ball]:
+def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator[Ball]:
     for size in (3, 2):
         for first in range(len(path) - 2 * size + 2):
             # Joints in a row are two elements apart, except across the junction of a point loop.
             motions = [
                 each
                 for each in path[first : first + 2 * size : 2]
-                if isinstance(each, JointMotion) and not each.slides and each.variable in own
+                if isinstance(each, JointMotion) and not each.slides and each.variable in movable
             ]
             if len(motions) == size:
                 constants = map(np.asarray, path[first + 1 : first + 2 * size - 2 : 2])

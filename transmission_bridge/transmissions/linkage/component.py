@@ -16,7 +16,8 @@ import numpy as np
 from transmission_bridge.description import JointSpec, LinkSpec
 from transmission_bridge.errors import counted, in_other_unit, TransmissionError
 from transmission_bridge.transmissions.calls import Call
-from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
+from transmission_bridge.transmissions.linkage.assembly_search import LoopSystem
+from transmission_bridge.transmissions.linkage.structure import Structure
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
     JointTree,
@@ -24,9 +25,9 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopPath,
 )
-from transmission_bridge.transmissions.mechanism.near import Near
+from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.part import Assembly
-from transmission_bridge.transmissions.mechanism.step import Step
+from transmission_bridge.transmissions.mechanism.solver import Solver
 from transmission_bridge.transmissions.mechanism.table import enter_states, grow_states, MOVED
 from transmission_bridge.types import Array
 
@@ -72,7 +73,7 @@ class Component:
         self,
         structure: Structure,
         loops: Sequence[int],
-        compiled: tuple[dict[Any, Near], dict[Any, Step]] | None = None,
+        compiled: tuple[dict[Any, Corrector], dict[Any, Solver]] | None = None,
     ) -> None:
         self.structure, self.loops = structure, tuple(loops)
         names, driven = structure.names, list(structure.driven)
@@ -92,13 +93,13 @@ class Component:
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
         #: A change of lengths does not compile.
-        self._nears, self._steps = compiled or ({}, {})
-        self._fixed: dict[Step, tuple[Array, list[float]]] = {}
+        self._correctors, self._solvers = compiled or ({}, {})
+        self._fixed: dict[Solver, tuple[Array, list[float]]] = {}
         structure.require_movable()
         for is_forward in (True, False):
-            step = self.compile_direction(is_forward)
-            if not self._enter_states(step, [structure.start]):
-                what, start = step.near.mechanism.what, structure.start.tolist()
+            solver = self.compile_direction(is_forward)
+            if not self._enter_states(solver, [structure.start]):
+                what, start = solver.corrector.mechanism.what, structure.start.tolist()
                 raise TransmissionError(
                     f'the linkage is singular at its start for {what} as inputs',
                     expected='<start> away from dead centres, or joints with other axes or types',
@@ -129,7 +130,7 @@ class Component:
         """
         if list(lengths) == self.structure.lengths.tolist():
             return self
-        compiled = self._nears, self._steps
+        compiled = self._correctors, self._solvers
         return Component(self.structure.with_lengths(lengths), self.loops, compiled)
 
     def _find_range(self) -> Array:
@@ -147,7 +148,7 @@ class Component:
 
     def compile_direction(
         self, is_forward: bool, with_balls: bool = True, published: tuple[int, ...] = ()
-    ) -> Step:
+    ) -> Solver:
         """
         Return the compiled direction, made once.
 
@@ -155,22 +156,22 @@ class Component:
         joints that are outputs in addition to the commanded ones, forward only.
         """
         key = is_forward, with_balls and is_forward
-        if key not in self._nears:
-            self._nears[key] = Near(self.structure.make_mechanism(is_forward), key[1])
-        if (*key, published) not in self._steps:
-            self._steps[(*key, published)] = Step(self._nears[key], is_forward, published)
-        return self._steps[(*key, published)]
+        if key not in self._correctors:
+            self._correctors[key] = Corrector(self.structure.make_mechanism(is_forward), key[1])
+        if (*key, published) not in self._solvers:
+            self._solvers[(*key, published)] = Solver(self._correctors[key], is_forward, published)
+        return self._solvers[(*key, published)]
 
-    def _get_fixed(self, step: Step) -> tuple[Array, list[float]]:
+    def _get_fixed(self, solver: Solver) -> tuple[Array, list[float]]:
         """Return the positions of held joints, and the numbers of the rows."""
-        if step not in self._fixed:
+        if solver not in self._fixed:
             start, lengths = self.structure.start, self.structure.lengths
-            own = step.near.collect_numbers(start, lengths, np.ones(len(start)))
-            self._fixed[step] = start[list(self.structure.held)], own
-        return self._fixed[step]
+            numbers = solver.corrector.collect_numbers(start, lengths, np.ones(len(start)))
+            self._fixed[solver] = start[list(self.structure.held)], numbers
+        return self._fixed[solver]
 
-    def _enter_states(self, step: Step, positions: Iterable[Array]) -> list[Array]:
-        return enter_states(step, positions, self._get_fixed(step))
+    def _enter_states(self, solver: Solver, positions: Iterable[Array]) -> list[Array]:
+        return enter_states(solver, positions, self._get_fixed(solver))
 
     def _walk_range(self) -> Array:
         """
@@ -178,9 +179,9 @@ class Component:
 
         :raises TransmissionError: If a driven joint never moves away from the start.
         """
-        structure, step = self.structure, self.compile_direction(True)
-        fixed, first = self._get_fixed(step), len(step.near.unknown)
-        states = grow_states(step, fixed, structure.start, self.lower, self.upper)
+        structure, solver = self.structure, self.compile_direction(True)
+        fixed, first = self._get_fixed(solver), len(solver.corrector.unknown)
+        states = grow_states(solver, fixed, structure.start, self.lower, self.upper)
         apart = (np.array(states) - states[0])[:, first : first + len(structure.driven)]
         apart /= self.upper - self.lower
         sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
@@ -189,22 +190,25 @@ class Component:
             shares = np.abs(axes[:, sizes < MOVED**2]).max(axis=1)
             held = [structure.driven[k] for k in np.flatnonzero(shares > MOVED)]
             raise structure.blocked_error(held, 'they are closed at the start only')
-        if step.near.late_at:
-            seek, start = Call(step.make_balls_function), structure.start[step.near.unknown]
+        if solver.corrector.ball_columns:
+            seek, start = (
+                Call(solver.continuation.ball_joint_function),
+                structure.start[solver.corrector.unknown],
+            )
             sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
             # Without any position of all balls, their angles stay unsolved.
             states = [state for state, done in sought if done[0] == 1.0] or states
         back = self.compile_direction(False)
-        positions = [step.joints_of_state(state, fixed[0]) for state in states]
+        positions = [solver.joints_of_state(state, fixed[0]) for state in states]
         return np.array([z for z in positions if self._enter_states(back, [z])])
 
     def _compute_typical_sizes(self, positions: Array) -> list[float]:
         """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
-        step, sizes = self.compile_direction(True), []
-        passive = [step.near.unknown[k] for k in step.near.tells]
-        for state in self._enter_states(step, positions):
-            slopes = step.slopes_of_state(state)
-            gains = slopes[step.near.wanted]
+        solver, sizes = self.compile_direction(True), []
+        passive = [solver.corrector.unknown[k] for k in solver.corrector.core_columns]
+        for state in self._enter_states(solver, positions):
+            slopes = solver.slopes_of_state(state)
+            gains = slopes[solver.corrector.wanted]
             each = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
             sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), each))
         return [float(each) for each in np.median(np.array(sizes), axis=0)]
@@ -254,8 +258,8 @@ def build_components(
         _check_start(joint, position)
     names = list(variables)
     return tuple(
-        _build_component(tree, spec, [names[k] for k in group], own)
-        for group, own in group_joints(paths, len(names))
+        _build_component(tree, spec, [names[k] for k in group], chosen)
+        for group, chosen in group_joints(paths, len(names))
     )
 
 
@@ -328,16 +332,16 @@ def group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int],
 
 
 def make_system(
-    tree: JointTree, spec: LinkageSpec, names: Sequence[str], own: Sequence[int]
+    tree: JointTree, spec: LinkageSpec, names: Sequence[str], chosen: Sequence[int]
 ) -> LoopSystem:
     """
     Return some joints of a linkage with the loops that connect them.
 
     :param names: The joints.
-    :param own: Indices of the loops.
+    :param chosen: Indices of the loops.
     :raises TransmissionError: If they are too many, or a name is invalid.
     """
-    loops = [spec.loops[k] for k in own]
+    loops = [spec.loops[k] for k in chosen]
     _require_size('joints', len(names), loops)
     _require_size('equations', _count_equations(loops), loops)
     local = {name: k for k, name in enumerate(names)}
@@ -355,9 +359,9 @@ def make_system(
 
 
 def _build_component(
-    tree: JointTree, spec: LinkageSpec, names: Sequence[str], own: Sequence[int]
+    tree: JointTree, spec: LinkageSpec, names: Sequence[str], chosen: Sequence[int]
 ) -> Component:
-    system = make_system(tree, spec, names, own)
+    system = make_system(tree, spec, names, chosen)
     if not system.driven and not system.commanded:
         raise TransmissionError(
             f'no actuator turns a joint of loop {system.paths[0].loop}, and none is commanded',
@@ -365,4 +369,4 @@ def _build_component(
             found=f'joints {", ".join(names)}',
             at=system.paths[0].loop.at,
         )
-    return Component(Structure.from_loops(system), own)
+    return Component(Structure.from_loops(system), chosen)

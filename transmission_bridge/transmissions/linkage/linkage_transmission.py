@@ -138,10 +138,10 @@ class LinkageTransmission(MechanismTransmission):
         for loop in linkage.loops:
             tree.check_frames(loop)
         others = robot.transmissions
-        own, *moved = list_linkage_joints(robot, [spec, *others])
+        moved_here, *moved = list_linkage_joints(robot, [spec, *others])
         for other, theirs in zip(others, moved, strict=True):
             theirs |= {joint.name for joint in other.joints}
-            shared = sorted(own & theirs)
+            shared = sorted(moved_here & theirs)
             if shared and other.name != spec.name:
                 raise reader.error(
                     f"joint '{shared[0]}' is in a loop and is moved by transmission "

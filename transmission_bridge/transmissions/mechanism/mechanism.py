@@ -37,7 +37,7 @@ class Mechanism:
     :param size: Size of each coordinate at this pose.
     :param has_sizes: Whether steps and gains are shares of these sizes; else they are in [rad] or
         [m].
-    :param late: Indices of coordinates whose loss does not affect the others: angles of balls.
+    :param ball_angles: Indices of the angles of ball joints, whose loss affects no others.
     :param winding: Indices of coordinates in which a full turn changes nothing.
     :param is_unique: Whether these rows, solved for these coordinates, have one solution on the
         side of the pose.
@@ -61,6 +61,6 @@ class Mechanism:
     checked: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
     formula: Any = None
-    late: frozenset[int] = frozenset()
+    ball_angles: frozenset[int] = frozenset()
     winding: frozenset[int] = frozenset()
     tolerance: float = math.inf

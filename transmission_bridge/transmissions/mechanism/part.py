@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.transmissions.calls import map_samples
+from transmission_bridge.transmissions.mechanism.solver import Numbers, Solver
 from transmission_bridge.transmissions.mechanism.start_grid import POINTS, StartGrid
-from transmission_bridge.transmissions.mechanism.step import Numbers, Step
 from transmission_bridge.transmissions.mechanism.table import thin_positions
 from transmission_bridge.transmissions.tunable import list_paths, ParameterPath
 from transmission_bridge.types import Array, Index, Mask
@@ -27,7 +27,7 @@ NARROW = 0.1
 #: Tolerance of the ends of a solution, as a share of the size.
 BEYOND = 1e-8
 
-#: Length of a last step that is not repeated [rad or m].
+#: Length of a last solver that is not repeated [rad or m].
 ROUGH = 1e-15
 
 #: A path that ends with a derivative of this many times the one at the pose ends at a dead centre.
@@ -66,8 +66,8 @@ class CompiledPart:
     """
     A direction of an independent set of members of a transmission.
 
-    :param step: Its compiled functions.
-    :param numbers: Its numbers, in the order of :class:`~.step.Numbers`.
+    :param solver: Its compiled functions.
+    :param numbers: Its numbers, in the order of :class:`~.solver.Numbers`.
     :param table: Its table, entry by entry; empty for a formula.
     :param inputs: Index of its inputs among the inputs of the transmission.
     :param outputs: Index of its outputs.
@@ -76,7 +76,7 @@ class CompiledPart:
     :param unknown_bounds: Values of these ends for other numbers of the rows, by index.
     """
 
-    step: Step
+    solver: Solver
     numbers: list[float]
     table: Array
     inputs: Sequence[int]
@@ -87,7 +87,7 @@ class CompiledPart:
     @classmethod
     def build(
         cls,
-        step: Step,
+        solver: Solver,
         assembly: Assembly,
         p: Array | Sequence[float],
         sides: Sequence[npt.ArrayLike],
@@ -102,16 +102,19 @@ class CompiledPart:
         :param max_gain: Largest gain, as a multiple of the typical one.
         :param members: Index of inputs and outputs in the transmission.
         """
-        near, sides = step.near, [*sides]
-        given, wanted = near.given, near.wanted
-        if not step.is_forward:
+        corrector, sides = solver.corrector, [*sides]
+        given, wanted = corrector.given, corrector.wanted
+        if not solver.is_forward:
             sides = [*sides[2:], *sides[:2]]
-        slopes = near.evaluate_slopes(assembly.pose, p)[near.unknown]
+        slopes = corrector.evaluate_slopes(assembly.pose, p)[corrector.unknown]
         width = np.ptp(assembly.positions[:, given], axis=0)
         # A formula needs no ends that only save a search. A solution at an end of shares is beyond
         # it by the tolerance of the given position times the gain.
-        is_exact, beyond = assembly.is_exact, BEYOND * near.mechanism.has_sizes * assembly.size
-        is_known = is_exact | (step.n_start > 0)
+        is_exact, beyond = (
+            assembly.is_exact,
+            BEYOND * corrector.mechanism.has_sizes * assembly.size,
+        )
+        is_known = is_exact | (solver.n_start > 0)
         ends = [
             np.where(is_known, assembly.lower, -math.inf)[given],
             np.where(is_known, assembly.upper, math.inf)[given],
@@ -122,14 +125,16 @@ class CompiledPart:
             *(*sides, *ends, [max_gain], assembly.typical),
             np.maximum(width, NARROW * assembly.size[given]),
             [DEAD_CENTRE * np.abs(slopes).max(initial=0.0)],
-            assembly.ends[:, [*given, *wanted]].T.ravel() if step.has_ends else [],
-            assembly.pose[list(near.mechanism.held)],
-            near.collect_numbers(assembly.pose, p, assembly.size),
+            assembly.ends[:, [*given, *wanted]].T.ravel() if solver.has_ends else [],
+            assembly.pose[list(corrector.mechanism.held)],
+            corrector.collect_numbers(assembly.pose, p, assembly.size),
         ]
         table = np.zeros(0)
-        if step.n_start:
-            chosen = thin_positions(assembly.positions, step.n_entries, sorted({*given, *wanted}))
-            table = step.make_table(chosen)
+        if solver.n_start:
+            chosen = thin_positions(
+                assembly.positions, solver.continuation.n_entries, sorted({*given, *wanted})
+            )
+            table = solver.continuation.make_table(chosen)
         flat = [number for each in numbers for number in each]
         first, n = 2 * (len(given) + len(wanted)), len(given)
         loose = [first + k for k, place in enumerate(given) if not is_exact[place]]
@@ -138,7 +143,7 @@ class CompiledPart:
         before = sum(map(len, numbers[:-3]))
         unknown |= dict.fromkeys(range(before, before + len(numbers[-3])), math.nan)
         return cls(
-            step, [float(each) for each in flat], table, *members, list_paths(flat), unknown
+            solver, [float(each) for each in flat], table, *members, list_paths(flat), unknown
         )
 
     def map_samples(self, rows: Sequence[Array], guess: Array | None) -> list[Array]:
@@ -150,18 +155,26 @@ class CompiledPart:
             determine all coordinates. By default it is interpolated in a grid of solutions.
         :returns: The three rows of the outputs, the next warm starts, and the status.
         """
-        step, grid, x = self.step, self._grid, self._scale_inputs(rows[0])
-        starts: Array = np.full((len(x), step.n_start), math.nan)
-        if guess is not None and step.n_start and step.near.unknown == step.near.wanted:
-            starts[:, : step.near.n_state] = self._make_states(x, self._scale_outputs(guess))
+        solver, grid, x = self.solver, self._grid, self._scale_inputs(rows[0])
+        starts: Array = np.full((len(x), solver.n_start), math.nan)
+        if (
+            guess is not None
+            and solver.n_start
+            and solver.corrector.unknown == solver.corrector.wanted
+        ):
+            starts[:, : solver.corrector.n_state] = self._make_states(
+                x, self._scale_outputs(guess)
+            )
         if guess is not None or grid is None:
-            *found, is_open = map_samples(step.near_function, [*rows, starts], [self.numbers])
+            *found, is_open = map_samples(
+                solver.expanded_function, [*rows, starts], [self.numbers]
+            )
             left = np.flatnonzero(is_open)
         else:
             found, left = self._map_by_grid(grid, rows, x)
         if len(left):
             given = [*(row[left] for row in rows), starts[left]]
-            others = map_samples(step.function, given, [self.numbers, self.table])
+            others = map_samples(solver.function, given, [self.numbers, self.table])
             for each, other in zip(found, others, strict=True):
                 each[left] = other
         return found
@@ -170,20 +183,21 @@ class CompiledPart:
         self, grid: StartGrid, rows: Sequence[Array], x: Array
     ) -> tuple[list[Array], Index]:
         """Map samples from guesses of the grid; return also the samples without an answer."""
-        step, left, found = self.step, np.arange(len(x)), list[Array]()
+        solver, left, found = self.solver, np.arange(len(x)), list[Array]()
         for function, find_states in (
-            (step.near_function, lambda x: self._make_states(x, grid.interpolate(x))),
-            (step.careful_function, grid.find_nearest),
+            (solver.expanded_function, lambda x: self._make_states(x, grid.interpolate(x))),
+            (solver.careful_function, grid.find_nearest),
         ):
-            starts = np.full((len(left), step.n_start), math.nan)
-            starts[:, : step.near.n_state] = find_states(x[left])
+            starts = np.full((len(left), solver.n_start), math.nan)
+            starts[:, : solver.corrector.n_state] = find_states(x[left])
+            self._begin_balls(x[left], starts)
             given = [*(row[left] for row in rows), starts]
             *outputs, is_open = map_samples(function, given, [self.numbers])
             rough = np.flatnonzero((is_open[:, 0] == 0.0) & self._is_rough(starts, outputs[3]))
             if len(rough):
                 given[3][rough] = outputs[3][rough]
                 again = map_samples(
-                    step.near_function, [each[rough] for each in given], [self.numbers]
+                    solver.expanded_function, [each[rough] for each in given], [self.numbers]
                 )
                 for output, other in zip(outputs, again, strict=False):
                     output[rough] = other
@@ -199,70 +213,97 @@ class CompiledPart:
 
     def _is_rough(self, starts: Array, after: Array) -> Mask:
         """
-        Return whether the last Newton step was more than rounding.
+        Return whether the last Newton solver was more than rounding.
 
         Its length is about ``C^2 e^3``: ``e`` is the error of the guess, and the curvature ``C``
         grows with the slopes.
         """
-        r, n, *_ = self.step.near.counts
+        (r, n, *_), core_columns = self.solver.corrector.counts, self.solver.corrector.core_columns
         with np.errstate(invalid='ignore'):
-            error = np.abs(after[:, :r] - starts[:, :r]).max(axis=1, initial=0.0)
-        slope = np.abs(after[:, r + n : self.step.near.n_state]).max(axis=1, initial=0.0)
+            error = np.abs(after[:, core_columns] - starts[:, core_columns]).max(
+                axis=1, initial=0.0
+            )
+        slope = np.abs(after[:, r + n : self.solver.corrector.n_state]).max(axis=1, initial=0.0)
         return np.asarray(error**3 * (1.0 + slope) ** 2 > ROUGH)
 
     @cached_property
     def _grid(self) -> StartGrid | None:
         """Solutions in bare coordinates; ``None`` for a formula and for many coordinates."""
-        step, (r, n, *_) = self.step, self.step.near.counts
-        if not (step.n_start and r) or n not in POINTS:
+        solver, (r, n, *_) = self.solver, self.solver.corrector.counts
+        if not (solver.n_start and r) or n not in POINTS:
             return None
         # Also beyond the ends of the range, so that a sample at an end has neighbours.
         numbers = np.array(self.numbers)
-        own = step.split_numbers(numbers)
-        for each in (own.lower, own.wanted_lower):
+        parameters = solver.split_numbers(numbers)
+        for each in (parameters.lower, parameters.wanted_lower):
             each[:] = -math.inf
-        for each in (own.upper, own.wanted_upper):
+        for each in (parameters.upper, parameters.wanted_upper):
             each[:] = math.inf
 
         def solve(x: Array, near: Array) -> Array:
             rows = [self._unscale_inputs(x), *(np.full_like(x, math.nan),) * 2]
-            starts = np.full((len(x), step.n_start), math.nan)
+            starts = np.full((len(x), solver.n_start), math.nan)
             starts[:, : near.shape[1]] = near
-            *_, after, _, is_open = map_samples(step.careful_function, [*rows, starts], [numbers])
-            after[is_open[:, 0] != 0.0] = math.nan
-            return after[:, : step.near.n_state]
+            given = [*rows, starts]
+            position, *_, after, _, is_open = map_samples(
+                solver.careful_function, given, [numbers]
+            )
+            # A solution without angles of balls is open as well.
+            is_lost = np.isnan(position[:, : len(solver.corrector.wanted)]).any(axis=1)
+            after[is_lost if solver.corrector.ball_columns else is_open[:, 0] != 0.0] = math.nan
+            return after[:, : solver.corrector.n_state]
 
-        entries = step.list_entries(self.table)
-        solved, x = entries[:, :r], entries[:, r:]
-        grid = StartGrid(x, solve(x, self._make_states(x, solved)), r, solve)
+        entries = solver.continuation.list_entries(self.table)
+        core_columns, x = solver.corrector.core_columns, entries[:, r:]
+        states = solve(x, self._make_states(x, entries[:, core_columns]))
+        grid = StartGrid(x, states, core_columns, solve)
         return grid if grid.is_smooth() else None
 
     def _make_states(self, x: Array, solved: Array) -> Array:
-        """Return states of positions: coordinates solved for, given ones, and zero slopes."""
-        r, n, *_ = self.step.near.counts
-        return np.concatenate([solved, x, np.zeros((len(x), r * n))], axis=1)
+        """Return states of positions and coordinates except angles of balls, with zero slopes."""
+        corrector, (r, n, *_) = self.solver.corrector, self.solver.corrector.counts
+        states = np.zeros((len(x), corrector.n_state))
+        states[:, corrector.core_columns], states[:, r : r + n] = solved, x
+        return states
+
+    def _begin_balls(self, x: Array, states: Array) -> None:
+        """
+        Begin the angles of balls at the entry of the table that is nearest to each position.
+
+        As in a search, this entry determines their full turns.
+        """
+        balls = [column for columns in self.solver.corrector.ball_columns for column in columns]
+        if balls:
+            entries, r = (
+                self.solver.continuation.list_entries(self.table),
+                self.solver.corrector.counts[0],
+            )
+            apart = np.zeros((len(x), len(entries))) + np.arange(len(entries)) * 1e-9
+            for k, width in enumerate(self._parameters.width):
+                apart += np.abs(x[:, [k]] - entries[:, r + k]) / width
+            states[:, balls] = entries[apart.argmin(axis=1)][:, balls]
 
     @cached_property
-    def _own(self) -> Numbers:
-        return self.step.split_numbers(np.array(self.numbers))
+    def _parameters(self) -> Numbers:
+        return self.solver.split_numbers(np.array(self.numbers))
 
     def _scale_inputs(self, position: Array) -> Array:
         """Return bare positions of the given coordinates."""
-        ratios, offsets = self._own.ratios, self._own.offsets
-        is_forward = self.step.is_forward
+        ratios, offsets = self._parameters.ratios, self._parameters.offsets
+        is_forward = self.solver.is_forward
         bare: Array = position / ratios + offsets if is_forward else ratios * (position - offsets)
         return bare
 
     def _unscale_inputs(self, x: Array) -> Array:
-        ratios, offsets = self._own.ratios, self._own.offsets
-        is_forward = self.step.is_forward
+        ratios, offsets = self._parameters.ratios, self._parameters.offsets
+        is_forward = self.solver.is_forward
         position: Array = (x - offsets) * ratios if is_forward else x / ratios + offsets
         return position
 
     def _scale_outputs(self, position: Array) -> Array:
         """Return bare positions of the wanted coordinates."""
-        ratios, offsets = self._own.wanted_ratios, self._own.wanted_offsets
-        is_forward = self.step.is_forward
+        ratios, offsets = self._parameters.wanted_ratios, self._parameters.wanted_offsets
+        is_forward = self.solver.is_forward
         bare: Array = ratios * (position - offsets) if is_forward else position / ratios + offsets
         return bare
 
@@ -273,5 +314,5 @@ class CompiledPart:
         ``after`` are the next warm starts of the same samples.
         """
         given = [position, velocity, after]
-        (bent,) = map_samples(self.step.bend_function, given, [self.numbers])
+        (bent,) = map_samples(self.solver.bend_function, given, [self.numbers])
         return bent

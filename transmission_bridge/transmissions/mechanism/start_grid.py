@@ -9,7 +9,7 @@ A guess depends on its sample alone, so that a sample has the same result in eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -34,23 +34,28 @@ class StartGrid:
     Solutions ``y`` on a grid over ``x``.
 
     :param x: Positions with solutions, shape ``(k, n)``.
-    :param states: States at these positions, which begin with ``y``, NaN if unknown.
-    :param n_solved: Number of coordinates in ``y``.
+    :param states: States at these positions, NaN if unknown.
+    :param solved: Indices of the coordinates ``y`` in a state.
     :param solve: Maps positions, shape ``(samples, n)``, and states near them to states.
     """
 
     def __init__(
-        self, x: Array, states: Array, n_solved: int, solve: Callable[[Array, Array], Array]
+        self,
+        x: Array,
+        states: Array,
+        solved: Sequence[int],
+        solve: Callable[[Array, Array], Array],
     ) -> None:
-        n, self._n_solved = x.shape[1], n_solved
+        n, self._solved = x.shape[1], solved
         self._count = POINTS[n]
         self._lower, self._width = x.min(axis=0), np.maximum(np.ptp(x, axis=0), NARROW)
         self._strides = self._count ** np.arange(n)[::-1]
         axes = np.meshgrid(*[np.arange(self._count)] * n, indexing='ij')
         places = np.stack(axes, axis=-1).reshape(-1, n)
         points = self._lower + places / (self._count - 1) * self._width
-        known = np.append(states[self._is_known(states)], np.full_like(states[:1], np.nan), axis=0)
-        apart = np.abs(points[:, np.newaxis] - known[:-1, n_solved : n_solved + n]) / self._width
+        is_known = self._is_known(states)
+        known = np.append(states[is_known], np.full_like(states[:1], np.nan), axis=0)
+        apart = np.abs(points[:, np.newaxis] - x[is_known]) / self._width
         apart = np.append(apart.max(axis=-1), np.full((len(points), 1), 1e300), axis=1)
         states = solve(points, known[apart.argmin(axis=1)])
         # The others are solved from a neighbour, at most once from each.
@@ -69,7 +74,7 @@ class StartGrid:
                 if len(left):
                     done[left], has_changed = True, True
                     states[left] = solve(points[left], states[neighbour[left]])
-        self._states, self._values = states, states[:, :n_solved].copy()
+        self._states, self._values = states, states[:, solved]
         self._stencil = [np.dot(each, self._strides) for each in product(range(4), repeat=n)]
 
     def is_smooth(self) -> bool:
@@ -81,10 +86,10 @@ class StartGrid:
         )
 
     def _is_known(self, states: Array) -> Mask:
-        return np.asarray(~np.isnan(states[:, : self._n_solved]).any(axis=1))
+        return np.asarray(~np.isnan(states[:, self._solved]).any(axis=1))
 
     def interpolate(self, x: Array) -> Array:
-        """Return ``y`` between the points, shape ``(samples, r)``; NaN beside unknown points."""
+        """Return ``y`` between the points, a row per sample; NaN beside unknown points."""
         if len(x) > BLOCK:
             blocks = np.split(x, range(BLOCK, len(x), BLOCK))
             return np.concatenate([self.interpolate(each) for each in blocks])

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from transmission_bridge.transmissions.calls import Call
-from transmission_bridge.transmissions.mechanism.step import Step
+from transmission_bridge.transmissions.mechanism.solver import Solver
 from transmission_bridge.types import Array
 
 #: Targets of the table: grid points along each given coordinate, by their number, and the number
@@ -26,7 +26,7 @@ SAME = 1e-6
 
 
 def enter_states(
-    step: Step, positions: Iterable[Array], fixed: tuple[Array, Sequence[float]]
+    solver: Solver, positions: Iterable[Array], fixed: tuple[Array, Sequence[float]]
 ) -> list[Array]:
     """
     Return the states at positions, as far as these are regular.
@@ -34,16 +34,16 @@ def enter_states(
     :param positions: Values of all coordinates.
     :param fixed: Positions of held coordinates, and the numbers of the rows.
     """
-    enter, states = Call(step.enter_function), []
+    enter, states = Call(solver.continuation.enter_function), []
     for z in positions:
-        state, done = enter(z[[*step.near.unknown, *step.near.given]], *fixed)
+        state, done = enter(z[[*solver.corrector.unknown, *solver.corrector.given]], *fixed)
         if done[0] == 1.0:
             states.append(state.copy())
     return states
 
 
 def grow_states(
-    step: Step, fixed: tuple[Array, Sequence[float]], pose: Array, lower: Array, upper: Array
+    solver: Solver, fixed: tuple[Array, Sequence[float]], pose: Array, lower: Array, upper: Array
 ) -> list[Array]:
     """
     Return states from target to target, each as far as a straight path leads; none at a bad pose.
@@ -53,7 +53,11 @@ def grow_states(
     :param lower: Lower ends of the given coordinates.
     :param upper: Upper ends of the given coordinates.
     """
-    n, first, going = len(lower), len(step.near.unknown), Call(step.path_function)
+    n, first, going = (
+        len(lower),
+        len(solver.corrector.unknown),
+        Call(solver.continuation.path_function),
+    )
     width = upper - lower
     if n in POINTS:
         axes = [np.linspace(0.0, 1.0, POINTS[n])] * n
@@ -61,7 +65,7 @@ def grow_states(
         farthest = 1.01 / (POINTS[n] - 1)
     else:
         targets, farthest = np.random.default_rng(4).uniform(size=(TARGETS, n)), 1.0
-    states = enter_states(step, [pose], fixed)
+    states = enter_states(solver, [pose], fixed)
     if not states:
         return []
     places = [(states[0][first : first + n] - lower) / width]
@@ -80,10 +84,12 @@ def grow_states(
     return states
 
 
-def are_consistent(step: Step, fixed: tuple[Array, Sequence[float]], states: list[Array]) -> bool:
+def are_consistent(
+    solver: Solver, fixed: tuple[Array, Sequence[float]], states: list[Array]
+) -> bool:
     """Return whether straight paths to each state from its neighbours end at this state."""
-    first, n = step.near.counts[:2]
-    going, known = Call(step.path_function), np.array(states)[:, : first + n]
+    first, n = solver.corrector.counts[:2]
+    going, known = Call(solver.continuation.path_function), np.array(states)[:, : first + n]
     width = np.ptp(known, axis=0)
     for state in known:
         place = state[first:]

@@ -103,8 +103,8 @@ class RobotProgram(NamedTuple):
             selected = tuple(k for k, index in enumerate(part.outputs) if index in taken)
             mechanisms.append(
                 _MechanismStructure(
-                    part.step.sample_function,
-                    part.step.function,
+                    part.solver.sample_function,
+                    part.solver.function,
                     inputs=tuple(inputs[index] for index in part.inputs),
                     outputs=tuple(outputs[part.outputs[k]] for k in selected),
                     selected=selected,

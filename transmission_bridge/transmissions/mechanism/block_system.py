@@ -1,0 +1,240 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+A mechanism as blocks of equations, with the values at its pose that samples are compared with.
+
+Each block contains the coordinates of earlier blocks and its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.errors import counted, TransmissionError
+from transmission_bridge.transmissions.mechanism.blocks import (
+    Block,
+    evaluate_slope,
+    sort_into_blocks,
+    sort_rows,
+)
+from transmission_bridge.transmissions.mechanism.elimination import (
+    BY_MINORS,
+    compute_pivot_order,
+    Elimination,
+    evaluate_pivots,
+    WRITTEN_OUT,
+)
+from transmission_bridge.transmissions.mechanism.mechanism import Mechanism
+from transmission_bridge.types import Array
+
+Expression: TypeAlias = Any
+
+
+class PoseValues(NamedTuple):
+    """Values of a block at the pose: reciprocal pivots, and the reciprocal size of its inverse."""
+
+    pivots: list[Any]
+    inverse_size: Any
+
+
+class BlockSystem:
+    """
+    A mechanism as blocks of equations.
+
+    :param mechanism: The mechanism.
+    :param with_ball_joints: Whether coordinates whose loss affects no others are solved for.
+    :raises TransmissionError: If the given coordinates do not determine the wanted ones.
+    """
+
+    def __init__(self, mechanism: Mechanism, with_ball_joints: bool = True) -> None:
+        self.mechanism = mechanism
+        self.given, self.wanted = list(mechanism.given), list(mechanism.wanted)
+        held = set(mechanism.held)
+        #: Indices of the coordinates that are solved for.
+        self.unknown = [
+            k for k in range(len(mechanism.names)) if k not in self.given and k not in held
+        ]
+        if len(self.unknown) != len(mechanism.kept):
+            raise TransmissionError(
+                f'{mechanism.what} do not determine the mechanism',
+                expected=f'{counted(len(mechanism.kept), "coordinate")} to solve for',
+                found=f'{len(self.unknown)}',
+            )
+        blocks = sort_into_blocks(mechanism, self.unknown)
+        # If an angle of a ball is wanted, all angles of balls become part of the core.
+        if any({*block.places} & {*self.wanted} for block in blocks if block.is_ball_joint):
+            blocks = [block._replace(is_ball_joint=False) for block in blocks]
+        blocks = [block for block in blocks if with_ball_joints or not block.is_ball_joint]
+        self.unknown = sorted(place for block in blocks for place in block.places)
+        #: The rows that are solved.
+        self.rows = sorted(row for block in blocks for row in block.rows)
+        self._n, self._r = n, r = len(self.given), len(self.unknown)
+        #: Whether a formula is evaluated; it needs no state.
+        self.is_explicit = mechanism.formula is not None
+        #: Length of a state.
+        self.n_state = 0 if self.is_explicit else r + n + r * n
+        self._has_determinant = len(self.wanted) == n <= WRITTEN_OUT
+        # The rows of each block are in the order of their pivots at the pose.
+        slope = evaluate_slope(mechanism, mechanism.pose, mechanism.p)
+        self.blocks = [sort_rows(block, slope) for block in blocks]
+        self.inverse_blocks = [sort_rows(block, slope) for block in self._sort_inverse()]
+        self._gains_order = compute_pivot_order(self._compute_slopes(slope)[self.wanted])
+        #: Order of the rows of a formula, to find its inverse derivatives.
+        self._given_order = compute_pivot_order(slope[:, self.given])
+        #: Indices in the state of the coordinates of each block of a ball joint.
+        self.ball_columns = [
+            self._state_columns(block) for block in self.blocks if block.is_ball_joint
+        ]
+        n_values = len(self.measure_pose(mechanism.pose, mechanism.p))
+        n_sizes = len(mechanism.names) * mechanism.has_sizes
+        self._ends = np.cumsum([0, len(mechanism.p), n_sizes, n_values]).tolist()
+        #: Counts of coordinates solved for, given and held, and of numbers: those of the rows, the
+        #: sizes of the coordinates, and the values at the pose.
+        self.counts = self._r, self._n, len(mechanism.held), self._ends[-1]
+        #: Indices in a state of the coordinates that are solved for, except angles of balls.
+        self.core_columns = [
+            k for k in range(self._r) if all(k not in columns for columns in self.ball_columns)
+        ]
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether a position has one solution on the pose's side, apart from full turns."""
+        return all(
+            is_ball_joint or self.mechanism.is_unique(rows, places)
+            for rows, places, is_ball_joint in self.blocks
+        )
+
+    def _state_columns(self, block: Block) -> list[int]:
+        return [self.unknown.index(place) for place in block.places]
+
+    def _sort_inverse(self) -> list[Block]:
+        """
+        Return the blocks of the other direction, whose dead centres the signs exclude.
+
+        The sign of the derivatives' determinant covers all blocks together: two blocks beyond
+        their dead centres would cancel.
+        """
+        loose = {*self.wanted, *self.mechanism.held}
+        columns = [k for k in range(len(self.mechanism.names)) if k not in loose]
+        if len(self.wanted) != self._n:
+            return []
+        try:
+            core = [
+                block
+                for block in sort_into_blocks(self.mechanism, columns)
+                if not block.is_ball_joint
+            ]
+        except TransmissionError:  # the other direction reports it
+            return []
+        return [block for block in core if len(core) > 1 and len(block.rows) <= WRITTEN_OUT]
+
+    def list_others(self, block: Block) -> list[int]:
+        """Return the other coordinates, given or solved for, that the rows of a block contain."""
+        rows = self.mechanism.rows
+        patterns = [rows.sparsity_out(k) for k in range(1, rows.n_out())]
+        solved = {*self.given, *self.unknown}.difference(block.places)
+        return [
+            column
+            for column in sorted(solved)
+            if any(pattern.has_nz(row, column) for pattern in patterns for row in block.rows)
+        ]
+
+    @cached_property
+    def symbolic_rows(self) -> tuple[Any, Any]:
+        """Symbols of all coordinates and of the numbers, and the rows of these."""
+        symbols = ca.SX.sym('z', len(self.mechanism.names)), ca.SX.sym('numbers', self._ends[-1])
+        p = self.split_numbers(symbols[1])[0]
+        return symbols, self.mechanism.rows(symbols[0], p)
+
+    # -- values at the pose ----------------------------------------------------------------------
+
+    @np.errstate(divide='ignore')  # rows may be dependent at the pose
+    def measure_pose(self, pose: Array, p: Array | Sequence[float]) -> list[float]:
+        """
+        Return the values at a pose that the functions compare a sample with.
+
+        These are reciprocals: of the determinants of the blocks of the other direction and of the
+        gains; and for each block of its pivots, and of the squared size of its inverse or, for
+        more rows than minors, of the solution of a random right-hand side.
+        """
+        slope = evaluate_slope(self.mechanism, pose, p)
+        values = [np.linalg.det(slope[np.ix_(*each[:2])]) for each in self.inverse_blocks]
+        if self._has_determinant:
+            values.append(
+                np.linalg.det(self._compute_slopes(slope)[self.wanted][self._gains_order])
+            )
+        for rows, places, _ in self.blocks:
+            matrix = slope[np.ix_(rows, places)]
+            if len(rows) <= WRITTEN_OUT:
+                values += evaluate_pivots(matrix)
+            if len(rows) <= BY_MINORS:
+                values.append((np.linalg.svd(matrix, compute_uv=False) ** -2.0).sum())
+            else:
+                far = np.linalg.lstsq(matrix, make_random_vector(len(rows)), rcond=None)[0]
+                values.append(far @ far)
+        return [1.0 / math.copysign(max(abs(each), 1e-12), each) for each in map(float, values)]
+
+    def collect_numbers(self, pose: Array, p: Array | Sequence[float], size: Array) -> list[float]:
+        """Return the numbers of the function at a pose, with the sizes of the coordinates."""
+        sizes = size.tolist() if self.mechanism.has_sizes else []
+        return [*p, *sizes, *self.measure_pose(pose, p)]
+
+    def evaluate_slopes(self, pose: Array, p: Array | Sequence[float]) -> Array:
+        """Return the derivatives of all coordinates by the given ones at a pose."""
+        return self._compute_slopes(evaluate_slope(self.mechanism, pose, p))
+
+    def _compute_slopes(self, slope: Array) -> Array:
+        whole = np.zeros((len(self.mechanism.names), self._n))
+        whole[self.given] = np.eye(self._n)
+        if self.unknown:
+            slope = slope[self.rows]
+            solved = np.linalg.lstsq(slope[:, self.unknown], -slope[:, self.given], rcond=None)[0]
+            whole[self.unknown] = solved
+        return whole
+
+    def suits(self, pose: Array, p: Array | Sequence[float]) -> bool:
+        """Return whether the orders of elimination are exact at another pose or with other p."""
+        slope = evaluate_slope(self.mechanism, pose, p)
+        matrices = [slope[np.ix_(*matrix[:2])] for matrix in (*self.blocks, *self.inverse_blocks)]
+        if self._has_determinant:
+            matrices.append(self._compute_slopes(slope)[self.wanted][self._gains_order])
+            matrices += [slope[np.ix_(self._given_order, self.given)]] * self.is_explicit
+        written = (
+            ca.SX(ca.DM(matrix)) for matrix in matrices if BY_MINORS < len(matrix) <= WRITTEN_OUT
+        )
+        return all(float(Elimination(matrix).is_exact()) == 1.0 for matrix in written)
+
+    def split_numbers(self, numbers: Expression) -> tuple[Expression, Expression, list[Any]]:
+        """Return the numbers of the rows, the sizes of the coordinates, and the pose's values."""
+        p, sizes, values = (numbers[low:high] for low, high in pairwise(self._ends))
+        return p, sizes, ca.vertsplit(values) if values.numel() else []
+
+    def list_units(self, numbers: Expression) -> Expression:
+        """Return one by the size of each given coordinate; one without sizes."""
+        sizes = self.split_numbers(numbers)[1]
+        return 1.0 / sizes[self.given] if self.mechanism.has_sizes else 1.0
+
+    def list_pose_values(self, values: Sequence[Expression]) -> list[PoseValues]:
+        """Return the values at the pose of each block."""
+        rest, result = list(values[len(self.inverse_blocks) + self._has_determinant :]), []
+        for rows, _, _ in self.blocks:
+            n = len(rows)
+            pivots, rest = (rest[:n], rest[n:]) if n <= WRITTEN_OUT else ([], rest)
+            if n <= BY_MINORS:
+                pivots, rest = pivots[:1], [*pivots[1:], *rest]
+            result.append(PoseValues(pivots, rest[0]))
+            rest = rest[1:]
+        return result
+
+
+def make_random_vector(n: int) -> Array:
+    """Return a right-hand side to measure how close to dependent rows are."""
+    return np.random.default_rng(5).normal(size=n)

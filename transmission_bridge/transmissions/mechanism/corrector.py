@@ -1,0 +1,350 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+A mechanism close to a solution: a function from the given coordinates to all coordinates.
+
+A formula is evaluated. Otherwise the rows are solved block by block: each block contains the
+coordinates of earlier blocks and its own. A call starts at the last solution, extrapolates along
+its tangent, and performs three Newton steps in each block. The result is valid only if the steps
+contract, the last step is within rounding, redundant rows hold, the solved rows are far from
+dependent, and all signs equal those at the pose.
+
+The function eliminates rows in the order that is best at the pose, and reports if this order is
+bad. In this case a second function with the same arguments factorises by rotations (QR).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+import math
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
+from transmission_bridge.transmissions.mechanism.block_system import BlockSystem
+from transmission_bridge.transmissions.mechanism.elimination import (
+    build_determinant,
+    BY_MINORS,
+    Elimination,
+    make_solver,
+    Minors,
+    WRITTEN_OUT,
+)
+from transmission_bridge.transmissions.mechanism.mechanism import Mechanism
+from transmission_bridge.transmissions.mechanism.newton import (
+    build_conditions,
+    build_newton_function,
+)
+from transmission_bridge.transmissions.sparsity import inverse_pattern
+
+Expression: TypeAlias = Any
+
+#: The side of a formula's result is unknown if a determinant is below this share of the pose's.
+UNSIGNED = 1e-8
+
+
+class Corrector(BlockSystem):
+    """
+    All coordinates of a mechanism from the given ones.
+
+    :param mechanism: The mechanism.
+    :param with_ball_joints: Whether coordinates whose loss affects no others are solved for.
+    :raises TransmissionError: If the given coordinates do not determine the wanted ones.
+    """
+
+    def __init__(self, mechanism: Mechanism, with_ball_joints: bool = True) -> None:
+        super().__init__(mechanism, with_ball_joints)
+        #: The function of a sample. Inputs: given positions, velocities and efforts, state, held
+        #: coordinates and numbers. Outputs: coordinates solved for, given coordinates and the
+        #: derivatives of the former by the latter, which together are the next state; velocities;
+        #: efforts; sizes of the derivatives; and flags. The flags are: the steps contract; the
+        #: side is the pose's side; the last step is rounding; the elimination is exact; the
+        #: squared distance of rows from dependent ones; and for each ball 0, 1 (its steps
+        #: contract) or 2 (its angles are solved).
+        self.function = self._compile_function()
+
+    @cached_property
+    def exact_function(self) -> Any:
+        """
+        The same function, by rotations if the elimination is inexact.
+
+        If the steps contract but the last step is not rounding, a second call polishes the result.
+        """
+        names = ('x', 'v', 'tau', 'state', 'held', 'numbers')
+        given: list[Any] = [
+            ca.MX.sym(name, self.function.sparsity_in(k)) for k, name in enumerate(names)
+        ]
+        exact = self.function
+        # An unknown start leads to an unknown result.
+        begins = self.has_state(given[3])
+        if max(self._n, *(len(block.rows) for block in self.blocks), 0) > BY_MINORS:
+            first = self.function(*given)
+            switch = make_switch('careful', given, self._compile_function(is_careful=True)(*given))
+            is_inexact = ca.logic_and(begins, ca.logic_not(first[4][3]))
+            exact = ca.Function('exact', given, switch(is_inexact, *given, *first))
+        if self.is_explicit:
+            return exact
+        results = exact(*given)
+        contracts, _, is_polished, _, _, *balls = ca.vertsplit(results[4])
+        is_done = all_of((is_polished, *(ball != 1.0 for ball in balls)))
+        again = make_switch('again', given, exact(*given))
+        is_near = ca.logic_and(contracts, ca.logic_not(is_done))
+        further = [*given[:3], results[0], *given[4:]]
+        return ca.Function('near', given, again(is_near, *further, *results))
+
+    def has_state(self, state: Expression) -> Expression:
+        """Return whether a state is known, apart from angles of balls."""
+        if self.is_explicit:
+            return 1.0
+        return all_of(
+            is_known(state[k]) for k in [*self.core_columns, *range(self._r, self._r + self._n)]
+        )
+
+    def _compute_inverse_pattern(self) -> Any:
+        """
+        Return which given coordinates may depend on which wanted ones: ``-R_x^-1 R_u``.
+
+        The inverse of computed derivatives has rounding errors in place of zeros.
+        """
+        jacobian = ca.DM(self.mechanism.rows.sparsity_out(1), 1.0).full()[self.rows]
+        by_given, by_wanted = jacobian[:, self.given], jacobian[:, self.wanted]
+        is_plain = self.unknown == self.wanted and len(self.wanted) == self._n
+        if not is_plain or ca.sprank(ca.sparsify(ca.DM(by_given))) < self._n:
+            return ca.Sparsity.dense(self._n, len(self.wanted))
+        pattern = inverse_pattern(by_given).astype(float) @ by_wanted
+        return ca.sparsify(ca.DM(pattern)).sparsity()
+
+    # -- the compiled function -------------------------------------------------------------------
+
+    def _compile_function(self, is_careful: bool = False) -> Any:
+        """Return the function of a sample; ``is_careful``: by rotations, if not by minors."""
+        mechanism, n, r = self.mechanism, self._n, self._r
+        limit = BY_MINORS if is_careful else WRITTEN_OUT
+        kinds = [ca.MX if len(each.rows) > limit else ca.SX for each in self.blocks]
+        is_symbolic = mechanism.rows.is_a('SXFunction') and n <= limit and ca.MX not in kinds
+        kind: Any = ca.SX if is_symbolic else ca.MX
+        x, v, tau = (kind.sym(name, n) for name in ('x', 'v', 'tau'))
+        state = kind.sym('state', self.n_state)
+        held = kind.sym('held', len(mechanism.held))
+        numbers = kind.sym('numbers', self._ends[-1])
+        # Angles of balls that are not solved for stay at the pose; no other coordinate depends on
+        # them.
+        z: list[Expression] = [kind(each) for each in mechanism.pose.tolist()]
+        slopes: list[Expression] = [kind(1, n)] * len(z)
+        for places, given in ((self.given, x), (mechanism.held, held)):
+            for k, column in enumerate(places):
+                z[column] = given[k]
+        for k, column in enumerate(self.given):
+            slopes[column] = kind(ca.DM(np.eye(n)[k : k + 1]))
+        solve = self._evaluate_formula if self.is_explicit else self._solve_blocks
+        conditions, regularity, balls, inverse_by_rows = solve(kinds, z, slopes, state, numbers)
+        gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in self._gains_order))
+        gains = ca.sparsify(gains) if kind is ca.SX else gains
+        inverse, determinant, is_exact = _build_inverse(gains.sparsity(), n > limit)(gains)
+        conditions['exact'].append(is_exact)
+        if inverse_by_rows is not None:
+            inverse = inverse_by_rows[:, self._gains_order]
+        _, sizes, values = self.split_numbers(numbers)
+        if self._has_determinant:
+            share = determinant * values[len(self.inverse_blocks)]
+            if self.is_explicit:
+                # Times the determinants of the blocks, it is the one of the given coordinates.
+                conditions['side'].append(_is_positive(share * regularity))
+            else:
+                conditions['side'].append(share > 0.0)
+        weighed, back = gains, inverse
+        if mechanism.has_sizes:
+            into, out = sizes[self.given], sizes[[self.wanted[k] for k in self._gains_order]]
+            weighed = gains * ca.mtimes(1.0 / out, into.T)
+            back = inverse * ca.mtimes(1.0 / into, out.T)
+        # The rows of the derivatives are in the order of the pivots.
+        inverse = inverse[:, np.argsort(self._gains_order).tolist()]
+        inverse = ca.project(inverse, self._compute_inverse_pattern())
+        whole = ca.vertcat(*(slopes[column] for column in self.unknown)) if r else kind(0, n)
+        y: list[Expression] = [z[column] for column in self.unknown]
+        outputs = [
+            ca.densify(ca.vertcat(*y, x, ca.vec(ca.densify(whole)))),
+            ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
+            ca.densify(ca.mtimes(inverse.T, tau)),
+            ca.densify(ca.vertcat(ca.norm_fro(weighed), ca.norm_fro(back))),
+            ca.densify(
+                ca.vertcat(
+                    *(all_of(each) if each else kind(1.0) for each in conditions.values()),
+                    regularity,
+                    *balls,
+                )
+            ),
+        ]
+        inputs = [x, v, tau, state, held, numbers]
+        return ca.Function('way', inputs, outputs, {'cse': True})
+
+    def _evaluate_formula(
+        self,
+        kinds: Sequence[Any],
+        z: list[Expression],
+        slopes: list[Expression],
+        state: Expression,
+        numbers: Expression,
+    ) -> tuple[dict[str, list[Expression]], Expression, list[Expression], Expression]:
+        """
+        Evaluate the formula; the derivatives follow from the rows, without its clamps and roots.
+
+        Close to a dead centre, rounding determines the sign of a determinant, but the position is
+        known.
+        """
+        mechanism = self.mechanism
+        p, _, values = self.split_numbers(numbers)
+        wanted = mechanism.formula(ca.vertcat(*(z[column] for column in self.given)), p)
+        for k, column in enumerate(self.wanted):
+            z[column] = wanted[k]
+        miss, *_, jacobian = mechanism.rows(ca.vertcat(*z), p)
+        shares = [
+            build_determinant(jacobian[rows, columns]) * value
+            for (rows, columns, _), value in zip(self.inverse_blocks, values, strict=False)
+        ]
+        is_exact, pose_values = [], self.list_pose_values(values)
+        for block, pose_value in zip(self.blocks, pose_values, strict=True):
+            (rows, columns, _), others = block, self.list_others(block)
+            solve = make_solver(jacobian[rows, columns])
+            aside = ca.mtimes(jacobian[rows, others], ca.vertcat(*(slopes[k] for k in others)))
+            solved = -solve(aside)
+            solved = ca.sparsify(solved) if isinstance(solved, ca.SX) else solved
+            for k, column in enumerate(columns):
+                slopes[column] = solved[k, :]
+            if len(rows) <= WRITTEN_OUT:
+                shares.append(
+                    build_determinant(jacobian[rows, columns]) * math.prod(pose_value.pivots)
+                )
+            if isinstance(solve, Minors | Elimination):
+                is_exact.append(solve.is_exact())
+        conditions = {
+            'core': [is_known(z[column]) for column in self.wanted],
+            'side': [_is_positive(share) for share in shares],
+            'polished': [ca.sumsqr(miss[list(mechanism.checked)]) <= mechanism.tolerance**2],
+            'exact': is_exact,
+        }
+        inverse = None
+        if self._has_determinant and self.unknown == self.wanted:
+            # At a dead centre only the derivatives of one direction exist.
+            jacobian = jacobian[self._given_order, :]
+            solve = make_solver(jacobian[:, self.given])
+            inverse = -solve(jacobian[:, self.wanted])
+            if isinstance(solve, Elimination):
+                is_exact.append(solve.is_exact())
+        return conditions, math.prod(shares[len(self.inverse_blocks) :]), [], inverse
+
+    def _solve_blocks(
+        self,
+        kinds: Sequence[Any],
+        z: list[Expression],
+        slopes: list[Expression],
+        state: Expression,
+        numbers: Expression,
+    ) -> tuple[dict[str, list[Expression]], Expression, list[Expression], Expression]:
+        """Solve block by block, from the last solution and its tangent."""
+        r, n = self._r, self._n
+        begin, at = state[:r], state[r : r + n]
+        tangent = ca.reshape(state[r + n :], r, n)
+        x = ca.vertcat(*(z[column] for column in self.given))
+        ahead = begin + ca.mtimes(tangent, x - at) if r else begin
+        for k, column in enumerate(self.unknown):
+            z[column] = ahead[k]
+        conditions: dict[str, list[Expression]] = {
+            'core': [],
+            'side': [],
+            'polished': [],
+            'exact': [],
+        }
+        balls: list[Expression] = []
+        regularity = type(state)(math.inf)
+        before, *after = build_conditions(self)
+        missed, is_upright = before(ca.vertcat(*z), numbers)
+        conditions['side'].append(is_upright)
+        conditions['polished'].append(missed <= self.mechanism.tolerance**2)
+        for number, (kind, watched) in enumerate(zip(kinds, after, strict=True)):
+            block = self.blocks[number]
+            others = self.list_others(block)
+            into = ca.vertcat(type(state)(0, n), *(slopes[column] for column in others))
+            function = build_newton_function(self, kind, number, watched, into.sparsity())
+            solution, slope, fine, side, is_polished, missed, is_exact, distance = function(
+                ca.vertcat(*z), begin[self._state_columns(block)], numbers, into
+            )
+            for k, column in enumerate(block.places):
+                z[column], slopes[column] = solution[k], slope[k, :]
+            conditions['exact'].append(is_exact)
+            conditions['polished'].append(missed <= self.mechanism.tolerance**2)
+            if block.is_ball_joint:
+                ball: Expression = all_of((fine, side)) * (1.0 + is_polished)
+                for before_it, other in zip(self.ball_columns, list(balls), strict=False):
+                    if not set(others).isdisjoint(self.unknown[k] for k in before_it):
+                        ball = ca.fmin(ball, other)
+                balls.append(ball)
+                for k, column in enumerate(block.places):
+                    slopes[column] = ca.if_else(ball > 0.0, slope[k, :], type(state).zeros(1, n))
+            else:
+                conditions['core'].append(fine)
+                conditions['side'].append(side)
+                conditions['polished'].append(is_polished)
+                regularity = ca.fmin(regularity, distance)
+        return conditions, regularity, balls, None
+
+    # -- accelerations ---------------------------------------------------------------------------
+
+    @cached_property
+    def bend_function(self) -> Any:
+        """
+        ``(z, z', numbers) -> b``: accelerations of the coordinates that are solved for.
+
+        The given coordinates move at constant rates: ``b = -R_y^-1 r''``, block by block.
+        """
+        mechanism = self.mechanism
+        z, rate = (ca.MX.sym(name, len(mechanism.names)) for name in ('z', 'rate'))
+        numbers = ca.MX.sym('numbers', self._ends[-1])
+        p = self.split_numbers(numbers)[0]
+        bent, jacobian = mechanism.make_bend()(z, rate, p), mechanism.rows(z, p)[-1]
+        accelerations: dict[int, Expression] = {}
+        for block in self.blocks:
+            rows, columns, _ = block
+            right = bent[rows]
+            for column in self.list_others(block):
+                if column in accelerations:
+                    right = right + jacobian[rows, [column]] * accelerations[column]
+            solve = make_solver(ca.densify(jacobian[rows, columns]))
+            accelerations |= zip(columns, ca.vertsplit(-solve(right)), strict=True)
+        outputs = [ca.vertcat(*(accelerations[column] for column in self.unknown))]
+        return ca.Function('bend', [z, rate, numbers], [ca.densify(each) for each in outputs])
+
+
+def _is_positive(share: Expression) -> Expression:
+    """Return whether a determinant has the sign of the pose, or an uncertain one."""
+    return ca.logic_or(share > 0.0, ca.logic_not(ca.fabs(share) > UNSIGNED))
+
+
+def _build_inverse(pattern: Any, by_rotations: bool) -> Any:
+    """
+    Return a function of a matrix: its inverse, its determinant, and whether these are exact.
+
+    A matrix that is not square has a pseudo-inverse, and determinant zero.
+    """
+    kind: Any = ca.MX if by_rotations else ca.SX
+    (n_rows, n), matrix = pattern.shape, kind.sym('matrix', pattern)
+    small, is_tall = matrix, n_rows > n
+    if is_tall:
+        small = ca.mtimes(matrix.T, matrix)
+    elif n_rows < n:
+        small = ca.mtimes(matrix, matrix.T)
+    solve = make_solver(small)
+    inverse, is_exact, determinant = solve(kind.eye(min(n_rows, n))), kind(1.0), kind(0.0)
+    if n_rows != n:
+        inverse = ca.mtimes(inverse, matrix.T) if is_tall else ca.mtimes(matrix.T, inverse)
+    elif isinstance(solve, Minors | Elimination):
+        determinant, is_exact = math.prod(solve.pivots), solve.is_exact()
+    elif n <= WRITTEN_OUT:
+        entries = ca.SX.sym('entries', n, n)
+        determinant = ca.Function('determinant', [entries], [build_determinant(entries)])(matrix)
+    inverse = inverse if by_rotations else ca.sparsify(inverse)
+    return ca.Function('inverse', [matrix], [inverse, determinant, is_exact])
