@@ -129,16 +129,16 @@ def _read_files(
     notes: list[str] = []
     if options.lerobot:
         ranges = lerobot.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
-        known, found = lerobot.list_rows(
+        known, remarks = lerobot.list_rows(
             robot, ranges, is_confirmed=options.stops, is_free=options.reductions
         )
-        rows, notes = rows | known, notes + found
+        rows, notes = rows | known, notes + remarks
     if options.orca:
         config = str(Path(options.orca).with_name('config.yaml'))
         files = (config, options.orca)
         hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
-        known, found = orca.list_rows(robot, hands)
-        rows, notes = rows | known, notes + found
+        known, remarks = orca.list_rows(robot, hands)
+        rows, notes = rows | known, notes + remarks
         for each in hand.transmissions:
             each.is_free |= each.name in known and each.binding.transmission.is_constant
     for each in hand.transmissions:
@@ -214,10 +214,10 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
     tree = parse_xml(description_text(read_robot_file(options.srdf), name=options.srdf))
     states = {each.attributes.get('name', ''): each for each in tree.find_all('group_state')}
     if len(options.pose) != 1 or options.pose[0] not in states:
-        found = options.pose[0] if options.pose else ''
+        named = options.pose[0] if options.pose else ''
         raise UsageError(
             f"'{options.srdf}': expected --pose with one of {', '.join(states) or 'no pose'}, "
-            f"found '{found}'{closest(found, states)}"
+            f"found '{named}'{closest(named, states)}"
         )
     values = [each.attributes for each in states[options.pose[0]].find_all('joint')]
     pairs = [f'{each.get("name")}={each.get("value")}' for each in values]
@@ -242,9 +242,11 @@ def list_result_lines(
         for name, value in name_values(outcomes).items()
     ]
     tracks = {track.name: track for each in hand.transmissions for track in each.tracks}
-    for joint, ends in stops.items():
+    for joint, measured in stops.items():
         limits = tracks[joint].limits
-        for side, old, new in zip(SIDES.values(), (limits.lower, limits.upper), ends, strict=True):
+        for side, old, new in zip(
+            SIDES.values(), (limits.lower, limits.upper), measured, strict=True
+        ):
             rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
     yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
     for each in outcomes:

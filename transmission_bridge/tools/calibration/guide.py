@@ -363,7 +363,7 @@ class HandGuide:
     def stops(self) -> dict[str, tuple[float, float]]:
         """Measured ranges of joints [rad or m], by name; see :func:`measure_stops`."""
         ranges = [measure_stops(moved, self.judge(moved)) for moved in self._included]
-        return {name: ends for measured in ranges for name, ends in measured.items()}
+        return {name: limits for measured in ranges for name, limits in measured.items()}
 
     @property
     def _included(self) -> list[MovedTransmission]:

@@ -23,8 +23,8 @@ import numpy as np
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.servo_files import (
-    compute_ends,
     list_known,
+    map_range,
     match_names,
     refuse,
     Stops,
@@ -151,9 +151,9 @@ def list_rows(
         scale, count = _read_scale(binding, resolution)
         if (swept := judge_sweep(servo, count)) != 'swept':
             raise UsageError(_REASONS[swept])
-        low, high = compute_ends(binding, *limits)
-        ends = (servo.range_min * scale, servo.range_max * scale)
-        return ends if low < high else ends[::-1], (limits[0], limits[1])
+        low, high = map_range(binding, *limits)
+        motors = (servo.range_min * scale, servo.range_max * scale)
+        return motors if low < high else motors[::-1], (limits[0], limits[1])
 
     rows, notes = list_known(
         robot, ranges, find_stops, is_confirmed=is_confirmed, is_free=is_free and is_confirmed
@@ -232,8 +232,8 @@ def _find_range(robot: RobotTransmissions, binding: Binding, resolution: int) ->
     scale, count = _read_scale(binding, resolution)
     if np.isinf(limits).all():
         return 0, count - 1
-    ends = compute_ends(binding, *limits.tolist())
-    low, high = sorted(round(each / scale) for each in ends)
+    motors = map_range(binding, *limits.tolist())
+    low, high = sorted(round(each / scale) for each in motors)
     if low < 0 or high >= count or low >= high:
         raise UsageError(
             f"joint '{joint}': expected its limits at two readings in 0 to {count - 1}, because "

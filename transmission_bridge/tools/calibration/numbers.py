@@ -158,10 +158,10 @@ class NumberMap:
 
         :param share: Share of the range, at both ends.
         """
-        ends = {path: self.numbers.get((*path[:-1], 'upper'), 0.0) for path in self.numbers
+        uppers = {path: self.numbers.get((*path[:-1], 'upper'), 0.0) for path in self.numbers
                 if path[-1] == 'lower'}  # fmt: skip
         numbers = dict(self.numbers)
-        for path, upper in ends.items():
+        for path, upper in uppers.items():
             way = share * (upper - self.numbers[path])
             numbers |= {path: self.numbers[path] - way, (*path[:-1], 'upper'): upper + way}
         wider = NumberMap(self.binding, self.robot, numbers, self.zeros)
@@ -337,10 +337,10 @@ def list_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]
 
 def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> Iterator[Zero]:
     """Yield the actuator whose motion has the effect of a number."""
-    ends = [
+    mapped = [
         maps.map_positions({path: maps.numbers[path] + change}, at) for change in (-_STEP, _STEP)
     ]
-    slope = ((ends[1] - ends[0]) / (2.0 * _STEP)).ravel()
+    slope = ((mapped[1] - mapped[0]) / (2.0 * _STEP)).ravel()
     if not np.isfinite(slope).all() or not np.abs(slope).max(initial=0.0) > 1e-6:
         return
     for place, own in enumerate(slopes):

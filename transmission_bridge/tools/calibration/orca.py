@@ -21,8 +21,8 @@ from typing import Any
 
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.servo_files import (
-    compute_ends,
     list_known,
+    map_range,
     match_names,
     refuse,
     STOP_SLACK,
@@ -144,8 +144,8 @@ def list_rows(
                     f'its motor {joint.motor} moves by {high - low:.4g} rad between its '
                     f'{_LIMITS}, and by {extent:.4g} rad for its joint_roms by its {_RATIOS}'
                 )
-        ends = (high, low) if joint.is_inverted else (low, high)
-        return ends, (math.radians(joint.rom[0]), math.radians(joint.rom[1]))
+        motors = (high, low) if joint.is_inverted else (low, high)
+        return motors, (math.radians(joint.rom[0]), math.radians(joint.rom[1]))
 
     return list_known(robot, ranges, find_stops, is_confirmed=True, is_free=True)
 
@@ -174,7 +174,7 @@ def write_orca(
     limits, ratios = {}, {}
     for name, binding in matched.items():
         joint = ranges[name]
-        low, high = compute_ends(binding, *map(math.radians, joint.rom))
+        low, high = map_range(binding, *map(math.radians, joint.rom))
         if not binding.transmission.is_constant:
             raise UsageError(f"joint '{name}': expected a constant ratio, which ORCA's map has")
         if joint.is_inverted is (low < high):

@@ -54,21 +54,21 @@ def match_names(
     ]
 
 
-def compute_ends(binding: Binding, lower: float, upper: float) -> tuple[float, float]:
+def map_range(binding: Binding, lower: float, upper: float) -> tuple[float, float]:
     """
     Return the positions of the actuator [rad or m] with the joint at two positions.
 
     :raises UsageError: If they are infinite, unreachable or equal.
     """
     joint = binding.spec.joints[0].name
-    ends = np.array([[lower], [upper]])
-    if not np.isfinite(ends).all() or lower >= upper:
+    positions = np.array([[lower], [upper]])
+    if not np.isfinite(positions).all() or lower >= upper:
         raise UsageError(
             f"joint '{joint}': expected a lower and a higher limit of its position, "
             f'found {lower:.6g} and {upper:.6g}'
         )
     with np.errstate(all='ignore'):
-        low, high = binding.transmission.joint_to_actuator('position', ends)[:, 0].tolist()
+        low, high = binding.transmission.joint_to_actuator('position', positions)[:, 0].tolist()
     if not np.isfinite([low, high]).all() or low == high:
         raise UsageError(
             f"joint '{joint}': expected limits that '{binding.spec.name}' reaches, "
@@ -109,7 +109,7 @@ def list_known(
             slack, away, difference = STOP_SLACK * extent, 0.0, ''
             unit = joint_unit(robot.description, binding.spec.joints[0].name)
             if not is_free:
-                low, high = compute_ends(binding, *joints)
+                low, high = map_range(binding, *joints)
                 share = abs((actuators[1] - actuators[0]) / (high - low))
                 away, size = abs(share - 1.0) * extent, 1e3 if unit == 'm' else math.degrees(1.0)
                 difference = f'is {share * extent * size:.1f} and its limits {extent * size:.1f} '

@@ -139,10 +139,10 @@ def _format_sweep(guide: HandGuide) -> str:
     if sweep is None:
         return ''
     low, high, now = (100.0 * each for each in sweep[:3])
-    ends = ''.join(f'<span>{escape_text(text)}</span>' for text in sweep.texts)
+    texts = ''.join(f'<span>{escape_text(text)}</span>' for text in sweep.texts)
     part = f'<u style="left:{low:.1f}%;width:{high - low:.1f}%"></u>'
     needle = f'<i style="left:calc({now:.1f}% - 2px)"></i>'
-    bar = f'<div class="sweep">{part}{needle}</div><div class="ends">{ends}</div>'
+    bar = f'<div class="sweep">{part}{needle}</div><div class="ends">{texts}</div>'
     return f'<div class="tb">{bar}</div>'
 
 

@@ -56,10 +56,10 @@ Done = Callable[[str], None]
 def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
     """Return the position limits of each joint."""
     units = (joint_unit(robot.description, name) for name in robot.joint_names)
-    ends = robot.joint_limits[:, 0].T.tolist()
+    limits = robot.joint_limits[:, 0].T.tolist()
     return {
         name: (low, high, unit)
-        for name, (low, high), unit in zip(robot.joint_names, ends, units, strict=True)
+        for name, (low, high), unit in zip(robot.joint_names, limits, units, strict=True)
     }
 
 

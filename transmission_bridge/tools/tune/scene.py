@@ -108,9 +108,9 @@ class RobotScene:
                 corners = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)])
                 points.append(corners @ pose[:3, :3].T + pose[:3, 3])
         self._floor = np.concatenate(points)[:, 2].min()
-        ends = np.clip(compute_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
-        for share in np.random.default_rng(0).random((_POSES, len(ends))):
-            q = ends[:, 0] + share * (ends[:, 1] - ends[:, 0])
+        limits = np.clip(compute_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
+        for share in np.random.default_rng(0).random((_POSES, len(limits))):
+            q = limits[:, 0] + share * (limits[:, 1] - limits[:, 0])
             poses, _ = self.poses(dict(zip(self.poses.joints, q.tolist(), strict=False)))
             points.append(poses[:, :3, 3])
         return np.concatenate(points)
