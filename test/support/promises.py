@@ -186,7 +186,11 @@ class Promises:
                 sizes = (abs(after), abs(before))
                 high, low = sizes if row == 1 else (max(sizes), min(sizes))
                 is_close = high <= 2 * (1 + 1e-6) * low and before * after >= 0
-                self.hold('8', is_close, f'{row}: {before} became {after}')
+                # A rate of a joint that the change puts beyond its limit ends (7).
+                (joint,) = group.joints
+                at, limits = self.measured(group)[joint], self.joints[joint][0]
+                is_ended = after == 0 and at is not None and at != clamp(limits, at)
+                self.hold('8', is_close or is_ended, f'{row}: {before} became {after}')
 
     # -- what may be sent ------------------------------------------------------------------------
 
