@@ -13,11 +13,11 @@ import casadi as ca
 
 from transmission_bridge.transmissions.expressions import all_of, is_known
 from transmission_bridge.transmissions.mechanism.block_system import (
+    Block,
     BlockSystem,
     make_random_vector,
     PoseValues,
 )
-from transmission_bridge.transmissions.mechanism.blocks import Block
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
     Elimination,

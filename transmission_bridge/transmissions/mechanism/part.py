@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 import math
@@ -289,23 +289,17 @@ class CompiledPart:
 
     def _scale_inputs(self, position: Array) -> Array:
         """Return bare positions of the given coordinates."""
-        ratios, offsets = self._parameters.ratios, self._parameters.offsets
-        is_forward = self.solver.is_forward
-        bare: Array = position / ratios + offsets if is_forward else ratios * (position - offsets)
-        return bare
+        parameters, scale = self._parameters, _SCALES[self.solver.is_forward]
+        return scale(position, parameters.ratios, parameters.offsets)
 
     def _unscale_inputs(self, x: Array) -> Array:
-        ratios, offsets = self._parameters.ratios, self._parameters.offsets
-        is_forward = self.solver.is_forward
-        position: Array = (x - offsets) * ratios if is_forward else x / ratios + offsets
-        return position
+        parameters, scale = self._parameters, _SCALES[not self.solver.is_forward]
+        return scale(x, parameters.ratios, parameters.offsets)
 
     def _scale_outputs(self, position: Array) -> Array:
         """Return bare positions of the wanted coordinates."""
-        ratios, offsets = self._parameters.wanted_ratios, self._parameters.wanted_offsets
-        is_forward = self.solver.is_forward
-        bare: Array = ratios * (position - offsets) if is_forward else position / ratios + offsets
-        return bare
+        parameters, scale = self._parameters, _SCALES[not self.solver.is_forward]
+        return scale(position, parameters.wanted_ratios, parameters.wanted_offsets)
 
     def compute_accelerations(self, position: Array, velocity: Array, after: Array) -> Array:
         """
@@ -316,3 +310,10 @@ class CompiledPart:
         given = [position, velocity, after]
         (bent,) = map_samples(self.solver.bend_function, given, [self.numbers])
         return bent
+
+
+#: Bare positions of joints, then of actuators; each is the inverse of the other.
+_SCALES: tuple[Callable[[Array, Array, Array], Array], ...] = (
+    lambda position, ratios, offsets: ratios * (position - offsets),
+    lambda position, ratios, offsets: position / ratios + offsets,
+)

@@ -299,10 +299,8 @@ class Solver:
             for end, there in zip(ends[:2], ends[2:], strict=True):
                 apart = ca.fabs(at - end) * self.corrector.list_units(parameters.of_corrector)
                 is_there = all_of((asked, apart <= AT_END, ca.logic_not(is_solved)))
-                located, is_end = (
-                    ca.if_else(is_there, there, located),
-                    ca.logic_or(is_end, is_there),
-                )
+                located = ca.if_else(is_there, there, located)
+                is_end = ca.logic_or(is_end, is_there)
                 is_on_end = ca.logic_or(is_on_end, apart <= ON_END)
         return located, is_end, is_on_end
 
@@ -310,10 +308,7 @@ class Solver:
         self, parameters: Numbers, sizes: Expression, is_near: Expression, is_end: Expression
     ) -> tuple[Expression, Expression]:
         """Return whether the gains of velocities and of efforts are too large."""
-        most, most_inverse = (
-            parameters.max_gain * parameters.typical[0],
-            parameters.max_gain * parameters.typical[1],
-        )
+        most, most_inverse = ca.vertsplit(parameters.max_gain * parameters.typical[:2])
         if not self.is_forward:
             most, most_inverse = most_inverse, most
         # Written as "not <=" because a comparison with NaN is false.
