@@ -24,7 +24,7 @@ def import_lazily(package: str) -> tuple[list[str], Callable[[str], Any]]:
     of them, and most robots need no CasADi.
     """
     statements = ast.parse(inspect.getsource(sys.modules[package])).body
-    block = next(each for each in statements if isinstance(each, ast.If))
+    block = next(statement for statement in statements if isinstance(statement, ast.If))
     imports = [each for each in block.body if isinstance(each, ast.ImportFrom)]
     modules = {alias.name: each.module or '' for each in imports for alias in each.names}
 

@@ -66,7 +66,7 @@ class StopRequest:
 def handle_signals(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Any]]:
     """Handle signals in the block, except an ignored SIGHUP; yield the handlers after it."""
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
-    numbers = [each for each in handlers if each != signal.SIGHUP or not is_ignored]
+    numbers = [handler for handler in handlers if handler != signal.SIGHUP or not is_ignored]
     after = {number: signal.signal(number, handlers[number]) for number in numbers}
     try:
         yield after

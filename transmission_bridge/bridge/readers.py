@@ -125,7 +125,7 @@ def list_command_names(robot: RobotTransmissions) -> CommandNames:
         or (
             not binding.spec.can_command
             and any(
-                each.command_interfaces or each.state_interfaces for each in binding.spec.joints
+                joint.command_interfaces or joint.state_interfaces for joint in binding.spec.joints
             )
         )
     }

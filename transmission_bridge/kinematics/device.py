@@ -425,7 +425,7 @@ class JointDevice:
         """
         values = self._read_configuration(q)
         none = np.zeros((*values.shape[:-1], 0, self.dof))
-        return np.concatenate([none, *(self.base_j_frame(each, values) for each in frames)], -2)
+        return np.concatenate([none, *(self.base_j_frame(frame, values) for frame in frames)], -2)
 
     def jacobian_calculator(self, frames: Sequence[LinkId]) -> Callable[[Configuration], Array]:
         """

@@ -91,7 +91,7 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     """
     bounds: list[tuple[float, float]] = []
     magnitudes: list[tuple[float, float, float]] = []
-    limits = compute_limits(robot, [each.name if each.is_scalar else '' for each in joints])
+    limits = compute_limits(robot, [joint.name if joint.is_scalar else '' for joint in joints])
     for joint, (lower, upper) in zip(joints, limits.transpose(2, 0, 1).tolist(), strict=True):
         bounds += [(lower[0], upper[0])] * joint.n_positions
         magnitudes += [(upper[1], min(upper[3], -lower[3]), upper[2])] * joint.n_dofs

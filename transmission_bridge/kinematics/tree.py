@@ -212,9 +212,9 @@ class KinematicTree:
         :param joints: Joints of the device, with their offsets (:func:`number_joints`).
         """
         sources = {
-            each.name: JointSource(each.position_offset, each.dof_offset) for each in joints
+            joint.name: JointSource(joint.position_offset, joint.dof_offset) for joint in joints
         }
-        scalar = {each.name for each in joints if each.is_scalar}
+        scalar = {joint.name for joint in joints if joint.is_scalar}
         result: dict[str, JointSource] = {}
         for name, joint in self._joints.items():
             for leader, multiplier, offset in self._iterate_leaders(joint):
@@ -394,11 +394,11 @@ class CompiledPath:
         frame = np.zeros((4, 3, len(rows)))
         frame[:3] = np.eye(3)[..., np.newaxis]
         found: list[_Twist] = []
-        for each in self.segments:
-            joint, (position, dof, multiplier, offset) = each.joint, each.source
-            sign = 1.0 if each.downward else -1.0
+        for segment in self.segments:
+            joint, (position, dof, multiplier, offset) = segment.joint, segment.source
+            sign = 1.0 if segment.downward else -1.0
             own = multiplier * given[position : position + joint.n_positions] + offset
-            start = frame = _multiply_frames(frame, each.before, is_known)
+            start = frame = _multiply_frames(frame, segment.before, is_known)
             if joint.twists == (5,):
                 # The common case, with less work. numpy vectorises float64 tangent, but not sine
                 # and cosine: sin = 2 t / (1 + t²), cos = (1 - t²) / (1 + t²).
@@ -409,10 +409,10 @@ class CompiledPath:
                 frame[0], frame[1] = cosine * x + sine * y, cosine * y - sine * x
             else:
                 motion = joint.motion(own.T)
-                motion = motion if each.downward else invert_pose(motion)
+                motion = motion if segment.downward else invert_pose(motion)
                 frame = _multiply_frames(start, np.moveaxis(motion, 0, -1), is_known)
             # The free twists are fixed in the motion frame on the side of the child link.
-            fixed = frame if each.downward else start
+            fixed = frame if segment.downward else start
             for column, twist in enumerate(joint.twists, start=dof):
                 gain = sign * multiplier
                 axis = fixed[twist % 3] if gain == 1.0 else gain * fixed[twist % 3]

@@ -231,7 +231,7 @@ class CalibrationServices:
         session, now, actuators = self._read_fresh_state()
         tunables = list_parameter_names(session.robot).tunables
         numbers = {name: tunable for name, tunable in tunables.items() if not tunable.is_flag}
-        others = [each.name for each in parameters if each.name not in numbers]
+        others = [parameter.name for parameter in parameters if parameter.name not in numbers]
         if others or not parameters:
             raise ParameterError(
                 'the list of ~/store_numbers cannot be accepted',

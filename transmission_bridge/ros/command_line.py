@@ -132,8 +132,8 @@ def _add_drivers(path: str) -> str:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise argparse.ArgumentTypeError(f'{path}: {error!r}') from None
-    classes = [each for each in vars(module).values() if isinstance(each, type)]
-    kinds = [each for each in classes if issubclass(each, Driver) and each.__module__ == name]
+    classes = [var for var in vars(module).values() if isinstance(var, type)]
+    kinds = [cls for cls in classes if issubclass(cls, Driver) and cls.__module__ == name]
     for kind in kinds:
         add_driver(f'{name}/{kind.__name__}', kind)
     if not kinds:

@@ -441,8 +441,8 @@ class BridgeClient:
                 news = event.changed_parameters
                 others = [*event.new_parameters, *event.deleted_parameters]
                 changed(
-                    _name_values([each.name for each in news], [each.value for each in news]),
-                    [each.name for each in others],
+                    _name_values([new.name for new in news], [new.value for new in news]),
+                    [other.name for other in others],
                 )
 
         kind = 'rcl_interfaces.msg.ParameterEvent'
@@ -511,7 +511,7 @@ def _explain_missing(client: BridgeClient) -> str:
         return f'{client.bridge} publishes diagnostics, but its services are not available'
     others = sorted(client.reports)
     bridges = (
-        f'found {", ".join(f"/{each}" for each in others)}: --node {others[0]} selects that one'
+        f'found {", ".join(f"/{other}" for other in others)}: --node {others[0]} selects that one'
         if others
         else 'found no bridge'
     )

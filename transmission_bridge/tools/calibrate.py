@@ -80,11 +80,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     lines = list_result_lines(robot, hand, outcomes, stops)
     Result(
         (wrapped(printable(line), console.out.width) for line in lines),
-        {'transmissions': [each.as_json() for each in outcomes], 'limits': stops},
+        {'transmissions': [outcome.as_json() for outcome in outcomes], 'limits': stops},
     ).show(console, as_json=options.json)
     if not files:
         console.err.line(AFTERWARDS)
-    good = [each for each in outcomes if not each.refusal]
+    good = [outcome for outcome in outcomes if not outcome.refusal]
     if options.output and good:
         data = render_numbers(
             options.output,
@@ -141,14 +141,14 @@ def _read_files(
         rows, notes = rows | known, notes + remarks
         for each in hand.transmissions:
             each.is_free |= each.name in known and each.binding.transmission.is_constant
-    for each in hand.transmissions:
+    for transmission in hand.transmissions:
         # Directions are as in the file or the description.
-        each.has_directions = each.is_from_file = True
-        if (given := rows.get(each.name)) is None:
-            each.problem = 'the file has no position of it'
+        transmission.has_directions = transmission.is_from_file = True
+        if (given := rows.get(transmission.name)) is None:
+            transmission.problem = 'the file has no position of it'
         else:
-            each.is_guess = len(given.actuators) == 1
-            each.poses = [*zip(given.actuators, given.joints, given.slack, strict=True)]
+            transmission.is_guess = len(given.actuators) == 1
+            transmission.poses = [*zip(given.actuators, given.joints, given.slack, strict=True)]
     return notes
 
 
@@ -219,7 +219,7 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
             f"'{options.srdf}': expected --pose with one of {', '.join(states) or 'no pose'}, "
             f"found '{named}'{closest(named, states)}"
         )
-    values = [each.attributes for each in states[options.pose[0]].find_all('joint')]
+    values = [joint.attributes for joint in states[options.pose[0]].find_all('joint')]
     pairs = [f'{each.get("name")}={each.get("value")}' for each in values]
     known = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
     return named_values(known, robot.joint_names, 'joint', robot.lost_joints)
@@ -235,7 +235,7 @@ def list_result_lines(
     stops: Mapping[str, Range],
 ) -> Iterator[str]:
     """Yield the numbers before and after, their uncertainty, and what is missing."""
-    before = {each.name: each.value for each in robot.parameters.values()}
+    before = {parameter.name: parameter.value for parameter in robot.parameters.values()}
     rows = [('NUMBER', 'BEFORE', 'AFTER')]
     rows += [
         (name, f'{before[name]:.6g}', f'{value:.6g}')
@@ -259,7 +259,7 @@ def list_result_lines(
         kind = 'a guess, ' if each.is_guess else ''
         notes = ''.join(f'; {note}' for note in each.notes)
         yield f'{each.transmission}: {kind}{about}{notes}'
-    known = [each for each in outcomes if not each.refusal]
+    known = [outcome for outcome in outcomes if not outcome.refusal]
     if known and (worst := max(known, key=lambda each: each.contradiction)).contradiction:
         yield f'largest contradiction: {worst.contradiction:.2g} in {worst.transmission}'
 

@@ -170,9 +170,9 @@ def export(data: bytes, values: Mapping[str, float | bool]) -> Exported:
     for tunable in _list_tuned_differences(editor.result(), tuned):
         write(tunable, tunable.value)
     result = editor.result()
-    for each in _list_tuned_differences(result, tuned):
+    for difference in _list_tuned_differences(result, tuned):
         raise ParameterError(
-            f'{PREFIX}{each.name} cannot be written: only its plugin knows its place'
+            f'{PREFIX}{difference.name} cannot be written: only its plugin knows its place'
         )
     return Exported(result, tuple(changes), n_same)
 

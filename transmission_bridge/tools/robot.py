@@ -110,7 +110,7 @@ class BridgeSetup:
         """
         renamed = split_pairs('actuator_names', self.options.actuator_names)
         plan = DriverIndex(robot.actuator_names, renamed, robot.lost_actuators)
-        topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
+        topics = {topic.strip('/'): topic for topic in self.options.actuator_state_topics}
         return plan.map_driver_names(topics.get(topic.strip('/'), topic))
 
     def _iterate_unused(self, robot: RobotTransmissions) -> Iterator[str]:
@@ -195,7 +195,7 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
         topics = drivers or options.actuator_state_topics
         given['actuator_state_topics'] = tuple(dict.fromkeys(t.lstrip('/') for t in topics))
         given['actuator_names'] = tuple(  # without the leading slash of a topic
-            each.lstrip('/') if ':' in each.partition('=')[0] else each for each in names
+            name.lstrip('/') if ':' in name.partition('=')[0] else name for name in names
         )
     try:
         options = replace(options, **given)

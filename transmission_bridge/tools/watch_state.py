@@ -166,7 +166,7 @@ class WatchState:
     @property
     def is_idle(self) -> bool:
         """Whether there are bridges, and none of them is active."""
-        return bool(self.bridges) and all(each.state != ACTIVE for each in self.bridges)
+        return bool(self.bridges) and all(bridge.state != ACTIVE for bridge in self.bridges)
 
     @property
     def topics(self) -> list[str]:
@@ -182,7 +182,7 @@ class WatchState:
 
     @property
     def _command_topics(self) -> list[str]:
-        parts = [part for each in self.bridges for part in each.statuses]
+        parts = [part for bridge in self.bridges for part in bridge.statuses]
         named = [part for part in parts if part.rpartition('/')[2] == _DRIVER_COMMANDS]
         return self._add_default(named, _DRIVER_COMMANDS)
 
@@ -230,9 +230,9 @@ class WatchState:
         If the bridge is missing, the statuses of other bridges are returned.
         """
         findings = [
-            (each.level, f'{each.name}: {each.message}')
+            (trouble.level, f'{trouble.name}: {trouble.message}')
             for bridge in self._shown_bridges
-            for each in bridge.troubles
+            for trouble in bridge.troubles
         ]
         return sorted(findings, key=lambda each: -each[0])
 
@@ -272,7 +272,7 @@ class WatchState:
 
     def _add_facts(self, rows: dict[tuple[str, str], WatchRow]) -> None:
         """Add what diagnostics say of actuators and joints, also of those without a message."""
-        statuses = [each for bridge in self._shown_bridges for each in bridge.statuses.items()]
+        statuses = [item for bridge in self._shown_bridges for item in bridge.statuses.items()]
         for part, fact in ((part, fact) for part, status in statuses for fact in status.facts):
             text = str(fact.value)
             begin = next((each for each in _BEGINS if fact.key.startswith(each)), '')

@@ -75,7 +75,7 @@ class CoupledTransmission(LinearTransmission):
             entries,
             joint_offset,
             actuator_reduction=reductions,
-            actuator_ratio=[Ratio((each,)) for each in reductions],
+            actuator_ratio=[Ratio((reduction,)) for reduction in reductions],
         )
 
     @classmethod

@@ -242,7 +242,7 @@ def _assemble(
         size = np.minimum(size, LARGEST_SIZE)
     values = np.linalg.svd(slope * size[range_columns] / size[other, np.newaxis], compute_uv=False)
     gains = [np.linalg.norm(values, axis=1), np.linalg.norm(1.0 / values, axis=1)]
-    typical = [float(np.median(each[on_branch])) for each in gains]
+    typical = [float(np.median(gain[on_branch])) for gain in gains]
     # Rounding gives a singular position either sign, for example at the ends of a full stroke.
     singular = reachable & ~(np.fmax(gains[0], 1.0 / typical[1]) * gains[1] <= SURE)
     seeds = on_branch & ~singular
@@ -342,7 +342,7 @@ def _walk_from_pose(
     p = _with_factors(numbers, len(other))
 
     def evaluate(z: Array) -> tuple[Array, Array]:
-        miss, jacobian, *_ = (each.full() for each in rows(z, p))
+        miss, jacobian, *_ = (row.full() for row in rows(z, p))
         return miss.ravel(), jacobian[:, other]
 
     z = iterate_damped(evaluate, pose, other)

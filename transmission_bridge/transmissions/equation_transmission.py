@@ -109,7 +109,7 @@ class EquationTransmission(MechanismTransmission):
         joint_offset: Sequence[float] | None = None,
     ) -> None:
         self._set_gears(actuator_reduction, joint_reduction, joint_offset)
-        defaults = {each.name: each.default for each in self.parameters}
+        defaults = {parameter.name: parameter.default for parameter in self.parameters}
         numbers = {
             **{name: default for name, default in defaults.items() if default is not None},
             **(numbers or {}),

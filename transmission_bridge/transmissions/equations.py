@@ -156,7 +156,7 @@ def _derive_rows(
     More rows than unknowns are solved in the sense of least squares of the given side, with
     derivatives by the pseudo-inverse.
     """
-    z, rate = ca.vertcat(*sides), ca.SX.sym('rate', sum(each.numel() for each in sides))
+    z, rate = ca.vertcat(*sides), ca.SX.sym('rate', sum(side.numel() for side in sides))
     count = sides[unknown].numel()
     factors = numbers[numbers.numel() - count :]
     fitting = [rows for rows in stated if rows.numel() == count]
@@ -180,7 +180,7 @@ def _derive_rows(
         rates[1 - unknown] = ca.mtimes(gains, rates[unknown])
         rows = ca.mtimes(gains.T, solve(rows))
         slopes = [ca.jacobian(rows, z), ca.mtimes(gains.T, solve(slopes[0]))]
-    slopes = [ca.mtimes(ca.diag(factors), each) for each in slopes]
+    slopes = [ca.mtimes(ca.diag(factors), slope) for slope in slopes]
 
     @cache
     def make_bend() -> Any:

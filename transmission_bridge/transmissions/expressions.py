@@ -47,7 +47,7 @@ def all_of(conditions: Any) -> Expression:
 
 def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
     """Return a function of a condition, inputs, and values that are kept if it is false."""
-    kept = [ca.MX.sym('kept', each.sparsity()) for each in outputs]
+    kept = [ca.MX.sym('kept', output.sparsity()) for output in outputs]
     arguments = [*given, *kept]
     return ca.Function.if_else(
         name, ca.Function('do', arguments, outputs), ca.Function('keep', arguments, kept)

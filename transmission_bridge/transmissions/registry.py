@@ -141,7 +141,7 @@ class Registry:
             said += f'; installed: {", ".join(self.type_names) or _NOTHING}'
         elif len(entry_points) > 1:
             providers = [
-                f'{each.value} ({" ".join(_distribution_of(each))})' for each in entry_points
+                f'{point.value} ({" ".join(_distribution_of(point))})' for point in entry_points
             ]
             said = f' is provided more than once: {", ".join(providers)}; remove all but one'
         else:

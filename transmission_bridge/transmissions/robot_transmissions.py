@@ -92,10 +92,10 @@ class RobotTransmissions(Robot):
         self.findings = (*robot.findings, *findings, *more)
         units = self._pass_through_units(actuator_units or {})
         self.bindings = tuple(
-            replace(each, units={name: units[name]})
-            if each.is_identity and (name := each.spec.actuators[0].name) in units
-            else each
-            for each in self.bindings
+            replace(binding, units={name: units[name]})
+            if binding.is_identity and (name := binding.spec.actuators[0].name) in units
+            else binding
+            for binding in self.bindings
         )
 
     def _pass_through_units(self, texts: Mapping[str, str]) -> dict[str, ActuatorUnits]:

@@ -35,7 +35,7 @@ from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import MapReport
 
 #: Counts of commands by joint.
-_COUNTS = tuple(each.name for each in fields(CommandCounts) if each.name != 'shares')
+_COUNTS = tuple(field.name for field in fields(CommandCounts) if field.name != 'shares')
 
 #: Seconds after activation until a driver should have sent a message.
 GRACE = 2.0
@@ -308,8 +308,8 @@ class BridgeWatch:
         yield Fact('not finite', shortened(named.get(_NAN, [])), WARN)
         never, names = named.get(_NEVER, []), robot.actuator_names
         # A joint that passes through may have no motor.
-        bindings = (each for each in robot.bindings if not each.is_identity)
-        needed = {names[place] for each in bindings for place in each.actuators}
+        bindings = (binding for binding in robot.bindings if not binding.is_identity)
+        needed = {names[actuator] for binding in bindings for actuator in binding.actuators}
         is_due = open_for > GRACE and len(never) < len(names)
         if (missing := shortened([each for each in never if each in needed])) and is_due:
             others = _join(states.unknown_names)
@@ -373,9 +373,9 @@ class BridgeWatch:
         description = robot.description
         kinds = {each.name: each.type for each in description.transmissions}
         kinds |= {each.name: each.type for each in description.rejected}
-        for name in [each for each in kinds if each not in robot.transmissions]:
-            errors = (each for each in robot.findings if each.severity == 'error')
-            words = '; '.join(str(each) for each in errors if each.subject == name)
+        for name in [kind for kind in kinds if kind not in robot.transmissions]:
+            errors = (finding for finding in robot.findings if finding.severity == 'error')
+            words = '; '.join(str(error) for error in errors if error.subject == name)
             facts = [Fact('loaded', False), Fact('type', kinds[name])]
             # Logged at configure.
             facts.append(Fact('rejected', words or 'failed to load', ERROR, False))

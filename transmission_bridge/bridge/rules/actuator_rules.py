@@ -124,8 +124,8 @@ class ActuatorLimits(Rule):
         """Return a rejection with numbers in the units of the driver."""
         names, units = self._facts.robot.actuator_names, self._facts.units
         numbers, lower, upper = (
-            units.of_drivers(each, row, motors)
-            for each in (numbers, *self._bounds[:, row, motors])
+            units.of_drivers(bound, row, motors)
+            for bound in (numbers, *self._bounds[:, row, motors])
         )
         texts = [units.find_text(names[motor], row) for motor in motors]
         found = describe_outside(

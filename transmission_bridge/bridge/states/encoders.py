@@ -142,9 +142,9 @@ class Encoders:
 
     def _make_group(self, motors: Index) -> TurnGroup:
         """Return the transmissions of these actuators, and note their speeds and travels."""
-        bindings = [each for each in self.robot.bindings if each.actuators[0] in motors]
-        joints = np.unique([joint for each in bindings for joint in each.joints])
-        is_constant = all(each.transmission.is_constant for each in bindings)
+        bindings = [binding for binding in self.robot.bindings if binding.actuators[0] in motors]
+        joints = np.unique([joint for binding in bindings for joint in binding.joints])
+        is_constant = all(binding.transmission.is_constant for binding in bindings)
         rates = self._sample_rates(motors, joints, is_constant)
         periods = np.where(self.wraps[motors], self.periods[motors], 1.0)
         shares = np.abs(np.linalg.pinv(rates)) / periods[:, np.newaxis]

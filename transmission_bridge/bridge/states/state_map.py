@@ -286,11 +286,11 @@ def list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, A
                 followers.append((name, index[mimic.joint], multiplier, offset))
                 break
             mimic = joints[mimic.joint].mimic if mimic.joint in joints else None
-    followers = [each for each in followers if joints[each[0]].is_scalar]
-    numbers = np.array([each[2:] for each in followers]).reshape(-1, 2).T
+    followers = [follower for follower in followers if joints[follower[0]].is_scalar]
+    numbers = np.array([follower[2:] for follower in followers]).reshape(-1, 2).T
     return (
-        tuple(each[0] for each in followers),
-        np.array([each[1] for each in followers], int),
+        tuple(follower[0] for follower in followers),
+        np.array([follower[1] for follower in followers], int),
         numbers,
     )
 

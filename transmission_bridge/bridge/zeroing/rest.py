@@ -36,21 +36,21 @@ def check_at_rest(
     :raises MessageError: If one holds a position command (``held``) or is moving (``moving``).
     """
     velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
-    bindings = {robot.joint_names[place]: each for each in robot.bindings for place in each.joints}
-    for place, joint in [(place, each) for each in joints for place in bindings[each].joints]:
-        name = robot.joint_names[place]
-        about = name if name == joint else f'{name}, coupled to {joint},'
-        if held[place]:
+    bindings = {robot.joint_names[index]: each for each in robot.bindings for index in each.joints}
+    for wanted, index in [(name, index) for name in joints for index in bindings[name].joints]:
+        name = robot.joint_names[index]
+        about = name if name == wanted else f'{name}, coupled to {wanted},'
+        if held[index]:
             raise MessageError(
                 'held',
                 f'{about} is holding a position command; changing its numbers would move it',
             )
-        speeds = [(about, velocity[place])]
-        if math.isnan(velocity[place]):
+        speeds = [(about, velocity[index])]
+        if math.isnan(velocity[index]):
             about = f'the velocity of {about} is unknown, and its actuator'
             speeds = [
                 (f'{about} {robot.actuator_names[actuator]}', actuators[1, actuator])
-                for actuator in bindings[joint].actuators
+                for actuator in bindings[wanted].actuators
             ]
         for what, speed in speeds:
             if math.isnan(speed):

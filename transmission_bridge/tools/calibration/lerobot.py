@@ -82,7 +82,7 @@ def read_lerobot(data: bytes, name: str) -> dict[str, ServoRange]:
 
 
 def _read_range(where: str, document: object) -> ServoRange:
-    names = [each.name for each in fields(ServoRange)]
+    names = [field.name for field in fields(ServoRange)]
     if not isinstance(document, dict) or not document.keys() >= set(names):
         raise refuse(where, f'the fields {", ".join(names)}', document)
     for name in names:
@@ -207,9 +207,9 @@ def write_lerobot(
         if name not in robot.transmissions:
             raise UnknownNameError('transmission', name, tuple(robot.transmissions))
     named = (
-        each.spec.joints[0].name
-        for each in robot.bindings
-        if not each.is_identity and each.spec.name in (only or robot.transmissions)
+        binding.spec.joints[0].name
+        for binding in robot.bindings
+        if not binding.is_identity and binding.spec.name in (only or robot.transmissions)
     )
     matched, notes = match_names(robot, tuple(previous or named))
     if notes or not matched:
@@ -233,7 +233,7 @@ def _find_range(robot: RobotTransmissions, binding: Binding, resolution: int) ->
     if np.isinf(limits).all():
         return 0, count - 1
     motors = map_range(binding, *limits.tolist())
-    low, high = sorted(round(each / scale) for each in motors)
+    low, high = sorted(round(motor / scale) for motor in motors)
     if low < 0 or high >= count or low >= high:
         raise UsageError(
             f"joint '{joint}': expected its limits at two readings in 0 to {count - 1}, because "

@@ -99,13 +99,13 @@ class Fit:
 
 def list_offsets(binding: Binding) -> tuple[ParameterPath, ...]:
     """Return the offsets of the joints."""
-    paths = (each.path for each in binding.tunables)
+    paths = (tunable.path for tunable in binding.tunables)
     return tuple(path for path in paths if path[0] == 'joints' and path[-1] == 'offset')
 
 
 def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
     """Return the reductions of the side that states them, because only products are known."""
-    reductions = [each.path for each in binding.tunables if each.path[-1] == _REDUCTION]
+    reductions = [tunable.path for tunable in binding.tunables if tunable.path[-1] == _REDUCTION]
     stated = {
         (side, member.name)
         for side, members in (
@@ -143,7 +143,7 @@ class NumberMap:
         self.zeros = zeros
         self.binding, self.robot = binding, robot
         self._type = type(binding.transmission)
-        present = {each.path: float(each.value) for each in binding.tunables}
+        present = {tunable.path: float(tunable.value) for tunable in binding.tunables}
         self.numbers: Mapping[ParameterPath, float] = {**present, **(numbers or {})}
         self._newest: tuple[Mapping[ParameterPath, float], Transmission] = (
             present,

@@ -77,7 +77,7 @@ def read_orca(
         if type(motor) is not int or motor == 0:
             raise refuse(f'{where}, joint_to_motor_map', 'a whole number, not 0', motor)
         number, low_high = abs(motor), None
-        if number in (each.motor for each in joints.values()):
+        if number in (joint.motor for joint in joints.values()):
             raise refuse(f'{where}, joint_to_motor_map', 'a motor of its own', motor)
         where = f"'{names[1]}', motor {number}"
         if (pair := limits.get(number, [None, None])) != [None, None]:

@@ -258,7 +258,7 @@ def measure_stops(moved: MovedTransmission, outcome: Outcome) -> dict[str, tuple
 def name_values(outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Return numbers by the full names of their parameters, without prefix."""
     return {
-        '.'.join((each.transmission, *path)): value
-        for each in outcomes
-        for path, value in each.values.items()
+        '.'.join((outcome.transmission, *path)): value
+        for outcome in outcomes
+        for path, value in outcome.values.items()
     }

@@ -35,9 +35,9 @@ def match_names(
     :raises UsageError: If two names mean one transmission.
     """
     single = [
-        each
-        for each in robot.bindings
-        if not each.is_identity and len(each.spec.joints) == len(each.spec.actuators) == 1
+        binding
+        for binding in robot.bindings
+        if not binding.is_identity and len(binding.spec.joints) == len(binding.spec.actuators) == 1
     ]
     known = {each.spec.joints[0].name: each for each in single}
     known |= {each.spec.actuators[0].name: each for each in single}

@@ -118,11 +118,11 @@ def _list_sizes(compiled: CompiledRobot) -> dict[str, str]:
         'N_TRANSMISSIONS': len(robot.bindings),
         'N_NAMES': len(live.tunables),
         'N_VALUES': sum(live.counts.values()),
-        'N_START': sum(each.near.numel_in(2) for each in programs),
-        'N_GIVEN': max(each.near.numel_in(0) for each in programs),
-        'N_PLACES': max(each.near.numel_in(1) for each in programs),
-        'N_FOUND': max(len(each.bindings) for each in programs),
-        'N_NEXT': max(each.near.numel_in(2) for each in programs),
+        'N_START': sum(program.near.numel_in(2) for program in programs),
+        'N_GIVEN': max(program.near.numel_in(0) for program in programs),
+        'N_PLACES': max(program.near.numel_in(1) for program in programs),
+        'N_FOUND': max(len(program.bindings) for program in programs),
+        'N_NEXT': max(program.near.numel_in(2) for program in programs),
         'N_WORK': work['w'],
         'N_INDEX': work['iw'],
         'N_ARG': work['arg'],
@@ -144,14 +144,14 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
     unknown = [(which, *bound) for which, bounds in reshaping for bound in bounds.items()]
     ratios = {name for rule in live.rules.values() for name, _ in rule.factors}
     limits = []
-    for each in live.tunables:
-        smallest = sys.float_info.min if each.nonzero or each.name in ratios else 0.0
-        is_ratio = each.path[-1] == MECHANICAL_REDUCTION
+    for tunable in live.tunables:
+        smallest = sys.float_info.min if tunable.nonzero or tunable.name in ratios else 0.0
+        is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION
         magnitudes = RATIOS if is_ratio else (smallest, math.inf)
-        lower = -math.inf if each.minimum is None else each.minimum
-        upper = math.inf if each.maximum is None else each.maximum
-        keeps = int(is_reversible(robot, each))
-        limits.append((each.value, lower, upper, *magnitudes, keeps))
+        lower = -math.inf if tunable.minimum is None else tunable.minimum
+        upper = math.inf if tunable.maximum is None else tunable.maximum
+        keeps = int(is_reversible(robot, tunable))
+        limits.append((tunable.value, lower, upper, *magnitudes, keeps))
     steps = list(iterate_steps(compiled, _SAMPLES))
     vectors = [
         number
@@ -181,7 +181,7 @@ def _direction(compiled: CompiledRobot, direction: Direction) -> str:
     is_first = direction == ACTUATOR_TO_JOINT
     first = compiled.programs[ACTUATOR_TO_JOINT]
     name, letter = ('to_joint', 'j') if is_first else ('to_actuator', 'a')
-    sides = (side for each in compiled.members(direction) for side in each)
+    sides = (side for member in compiled.members(direction) for side in member)
     members = [number for side in sides for number in (len(side), *side)]
     arrays = {
         'tables': [table.start if len(table) else -1 for table in live.tables[direction]],
@@ -245,12 +245,12 @@ def _wrap(words: Iterable[str]) -> str:
 def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the texts with names and units."""
     name, robot, live = compiled.name, compiled.robot, compiled.live
-    units_of = {each.name: each.unit or '-' for each in live.tunables}
+    units_of = {tunable.name: tunable.unit or '-' for tunable in live.tunables}
     lists = {
         'actuator': (robot.actuator_names, units['actuator']),
         'joint': (robot.joint_names, units['joint']),
         'number': (list(units_of), list(units_of.values())),
-        'transmission': ([each.spec.name for each in robot.bindings], ()),
+        'transmission': ([binding.spec.name for binding in robot.bindings], ()),
     }
     enumerations = {
         kind: _enumeration(name, kind, *lists[kind]) for kind in ('actuator', 'joint', 'number')
@@ -285,7 +285,7 @@ def count_state_bytes(compiled: CompiledRobot) -> int:
     doubles = ('NAMES', 'VALUES', 'START', 'GIVEN', 'PLACES', 'FOUND', 'NEXT', 'WORK')
     words = sizes['N_TRANSMISSIONS'] + sizes['N_TRANSMISSIONS'] % 2
     tail = sizes['N_INDEX'] + sizes['N_INDEX'] % 2
-    return 4 * (words + tail) + 8 * sum(sizes[f'N_{each}'] for each in doubles)
+    return 4 * (words + tail) + 8 * sum(sizes[f'N_{double}'] for double in doubles)
 
 
 def _enumeration(name: str, kind: str, names: Sequence[str], units: Sequence[str]) -> str:

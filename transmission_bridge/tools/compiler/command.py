@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         if list_loadable(robot):
             more |= list_plugin_values(compiled)
             depends.append('transmission_interface')
-        more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in depends)
+        more['DEPENDS'] = '\n'.join(f'  <depend>{depend}</depend>' for depend in depends)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
         write_folder(compiled, Path(made), whole.description.name, units, more)
@@ -109,10 +109,10 @@ def _accept_errors(
     """
     errors = [finding for finding in whole.findings if finding.severity == 'error']
     wanted = {*options.transmission, *joints}
-    fatal = [each for each in errors if each.subject in wanted or not options.transmission]
+    fatal = [error for error in errors if error.subject in wanted or not options.transmission]
     file = printable(options.file)
-    for each in errors:
-        console.err.line(printable(str(each)))
+    for error in errors:
+        console.err.line(printable(str(error)))
     if fatal or not joints:
         what = f'has errors ({len(fatal)})' if fatal else 'has no transmission'
         console.err.line(
@@ -156,7 +156,7 @@ def _load_robot(
 
 def _check_blocks(whole: RobotTransmissions, robot: Robot) -> None:
     """Refuse a robot that a component of ros2_control cannot map."""
-    own = [each.spec for each in robot.bindings if not each.is_identity]
+    own = [binding.spec for binding in robot.bindings if not binding.is_identity]
     if others := [each.name for each in own if each.dialect != 'ros2_control']:
         raise UsageError(
             '--ros2-control: expected transmissions inside of <ros2_control>, found '
@@ -186,7 +186,7 @@ def _find_name(given: str | None, robot_name: str) -> str:
 
 def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
     """Return the joints of some transmissions, or of all."""
-    known = {each.spec.name: each for each in robot.bindings if not each.is_identity}
+    known = {binding.spec.name: binding for binding in robot.bindings if not binding.is_identity}
     refused = {each.name for each in robot.refused}  # with an error, see _accept_errors
     for name in names:
         if name not in {*known, *refused}:
@@ -195,7 +195,7 @@ def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
                 f'{printable(", ".join(known)) or "none"}'
             )
     wanted = [known[name] for name in names if name in known] if names else robot.bindings
-    places = sorted({place for each in wanted for place in each.all_joints})
+    places = sorted({joint for each in wanted for joint in each.all_joints})
     return [robot.joint_names[place] for place in places]
 
 

@@ -53,7 +53,7 @@ class CompiledRobot:
                 direction,
                 commands=direction != ACTUATOR_TO_JOINT,
                 # An offset that is zero now has to be a term of the function.
-                live={place - begin for place in live.rules},
+                live={rule - begin for rule in live.rules},
                 name=f'{name}_{letter}',
                 shares=True,
             )
@@ -79,12 +79,12 @@ class CompiledRobot:
 
     def members(self, direction: Direction) -> list[tuple[list[int], list[int]]]:
         """Return the indices of inputs and outputs of each transmission, in their order."""
-        indices = (each.member_indices(direction) for each in self.robot.bindings)
+        indices = (binding.member_indices(direction) for binding in self.robot.bindings)
         return [(inputs.tolist(), outputs[own].tolist()) for inputs, outputs, own in indices]
 
     def owners(self, direction: Direction) -> tuple[int, ...]:
         """Return the index of the transmission of each mechanism."""
-        names = [each.spec.name for each in self.robot.bindings]
+        names = [binding.spec.name for binding in self.robot.bindings]
         return tuple(names.index(each.spec.name) for each in self.programs[direction].bindings)
 
 
@@ -159,7 +159,7 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
     between.
     """
     random, tunables = np.random.default_rng(seed), compiled.live.tunables
-    values = [each.value for each in tunables]
+    values = [tunable.value for tunable in tunables]
     model = StateModel(compiled, values)
     centres, widths = _find_ranges(compiled)
     phase = random.uniform(0.0, 2.0 * math.pi, len(centres))

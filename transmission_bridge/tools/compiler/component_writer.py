@@ -83,7 +83,7 @@ def list_component_values(
         'MEMBERS': _lines(map(_describe, robot.bindings)),
         'SCALES': _lines(braces(literal(unit.scale) for unit in each.all_units) for each in units),
         'FACTS': _lines(_list_facts(compiled, whole, data, numbers)),
-        'DESCRIPTION_NUMBERS': _lines(each.row for each in numbers),
+        'DESCRIPTION_NUMBERS': _lines(number.row for number in numbers),
         'OF_PARAMETER_FILES': _lines(map(quote, files)),
         'LOADABLES': _lines(list_loadable_rows(compiled)),
     }
@@ -99,16 +99,16 @@ def _describe(binding: Binding) -> str:
 
 def _list_numbers(compiled: CompiledRobot, given: Collection[str]) -> list[_Number]:
     """Return live numbers, limits of actuators, and fixed numbers of parameter files."""
-    live = [each.name for each in compiled.live.tunables]
+    live = [tunable.name for tunable in compiled.live.tunables]
     names, numbers = compiled.robot.actuator_names, []
-    for each in compiled.robot.parameters.values():
-        if each.is_flag:  # of interfaces that the component does not map
+    for parameter in compiled.robot.parameters.values():
+        if parameter.is_flag:  # of interfaces that the component does not map
             continue
-        is_limit = each.path[2:3] == ('limit',)
-        actuator = names.index(each.path[1]) if is_limit else -1
-        place = live.index(each.name) if each.name in live else -1
-        if place >= 0 or is_limit or each.name in given:
-            numbers.append(_Number(each, place, actuator, each.name in given))
+        is_limit = parameter.path[2:3] == ('limit',)
+        actuator = names.index(parameter.path[1]) if is_limit else -1
+        place = live.index(parameter.name) if parameter.name in live else -1
+        if place >= 0 or is_limit or parameter.name in given:
+            numbers.append(_Number(parameter, place, actuator, parameter.name in given))
     return numbers
 
 
@@ -120,7 +120,7 @@ def _list_facts(
     now = _collect(parse_xml(description_text(_mark_numbers(compiled, data, numbers))))
     before = _collect(parse_xml(description_text(data)))
     # What a type does not read is a parameter of the driver.
-    others = {each.path for each in whole.findings}
+    others = {finding.path for finding in whole.findings}
     for index, binding in enumerate(robot.bindings):
         spec, own = binding.spec, [robot.joint_names[joint] for joint in binding.all_joints]
         in_loops = linkage_joints(whole.description, spec, fixed=True)
@@ -133,10 +133,10 @@ def _list_facts(
             continue
         (block,) = (x.name for x in whole.description.blocks if spec.path.startswith(f'{x.path}/'))
         drivers = {
-            f'/actuator[{end.name}]/param[{each.name}]'
+            f'/actuator[{end.name}]/param[{parameter.name}]'
             for end in spec.actuators
-            for each in end.parameters
-            if each.path in others
+            for parameter in end.parameters
+            if parameter.path in others
         }
         start = f'/ros2_control[{block}]/transmission[{spec.name}]'
         for path, text in _below(now, start):
@@ -154,9 +154,9 @@ def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Numbe
         tunables = [
             replace(each, value=marks.get(each.name, each.value)) for each in binding.tunables
         ]
-        for each in tunables:
-            if each.name in marks:
-                write_number(editor, binding.spec, tunables, each.path)
+        for tunable in tunables:
+            if tunable.name in marks:
+                write_number(editor, binding.spec, tunables, tunable.path)
     return editor.result()
 
 

@@ -57,7 +57,7 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
         found.update(_list_transmission(binding))
         joints |= dict.fromkeys(linkage_joints(whole.description, binding.spec, fixed=True), True)
     for name, tunables in robot.named_tunables.items():
-        if values := [each.value for each in tunables if each.is_of_map]:
+        if values := [tunable.value for tunable in tunables if tunable.is_of_map]:
             found[PREFIX + name] = values[0] if len(values) == 1 else values
     for joint in whole.description.joints:
         if joint.name in joints:
@@ -122,7 +122,7 @@ def _word(fingerprint: Fingerprint, name: str) -> str:
 def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:
     """Yield the elements of a transmission that are not live numbers or limits of actuators."""
     spec, place = binding.spec, f'{PREFIX}{binding.spec.name}'
-    paths = [each.path for each in binding.tunables]
+    paths = [tunable.path for tunable in binding.tunables]
     numbers = {path[:n] for path in paths for n in range(len(path) + 1)}
     numbers |= {(*path[:2], path[-1]) for path in paths if path[2:3] == ('limit',)}
     texts: list[tuple[tuple[str, ...], Sequence[ParameterSpec]]] = [((), spec.parameters)]
@@ -148,7 +148,7 @@ def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:
 
 def _list_parameters(place: str, parameters: Sequence[ParameterSpec]) -> Iterator[tuple[str, str]]:
     """Yield the texts of elements; those of one name are numbered."""
-    names = [each.name for each in parameters]
+    names = [parameter.name for parameter in parameters]
     for index, each in enumerate(parameters):
         several = f'.{names[:index].count(each.name) + 1}' * (names.count(each.name) > 1)
         start = f'{place}.{each.name}{several}'

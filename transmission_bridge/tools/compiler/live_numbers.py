@@ -107,7 +107,7 @@ class LiveNumbers:
                 found.append(known[key])
             tables[direction] = tuple(found)
         used = {x for rule in rules.values() for x in (rule.itself, *dict(rule.factors))}
-        able = [each for each in robot.parameters.values() if each.is_of_map]
+        able = [parameter for parameter in robot.parameters.values() if parameter.is_of_map]
         live = tuple(each for each in able if each.name in used)
         fixed = tuple(each.name for each in able if each.name not in used)
         found_bounds = enumerate(unknown.get(each.name) for each in live)
@@ -144,14 +144,14 @@ def _affine_rules(
     for binding in robot.bindings:
         if not isinstance(binding.transmission, LinearTransmission):
             continue
-        inputs, outputs, selected = (each.tolist() for each in binding.member_indices(direction))
+        inputs, outputs, selected = (index.tolist() for index in binding.member_indices(direction))
         for row, field in enumerate(FIELDS):
             factors = binding.transmission.list_factors(direction, INTERFACES[field])
             for k in selected:
                 for place, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
                     found = factors[k][inputs.index(place - row * affine.n_in // ROWS)]
                     names = ((_name(robot, binding, path), e) for path, e in found)
-                    yield number, LiveRule('', tuple(each for each in names if each[0]))
+                    yield number, LiveRule('', tuple(name for name in names if name[0]))
         for k, path in list_paths(binding.transmission.joint_offset).items():
             yield offsets + binding.joints[k], LiveRule(_name(robot, binding, path))
 
@@ -164,5 +164,5 @@ def _name(robot: Robot, binding: Binding, path: ParameterPath) -> str:
 
 def is_reversible(robot: Robot, tunable: Tunable) -> bool:
     """Return whether a live number may change its sign; the range of a mechanism would reverse."""
-    mechanisms = {each.spec.name for each in robot.mechanisms(ACTUATOR_TO_JOINT)}
+    mechanisms = {mechanism.spec.name for mechanism in robot.mechanisms(ACTUATOR_TO_JOINT)}
     return not (tunable.nonzero and tunable.transmission in mechanisms)

@@ -68,9 +68,9 @@ def list_loadable_rows(compiled: CompiledRobot) -> Iterator[str]:
         )
         passive = (_describe_end(names[k], k, True) for k in binding.passive)
         parameters = braces(
-            braces((quote(each.name), quote(each.value)))
-            for each in spec.parameters
-            if each.path.rpartition('/')[2].partition('[')[0] == 'param'
+            braces((quote(parameter.name), quote(parameter.value)))
+            for parameter in spec.parameters
+            if parameter.path.rpartition('/')[2].partition('[')[0] == 'param'
         )
         is_mechanism = _boolean(index in compiled.owners(ACTUATOR_TO_JOINT))
         ends = map(braces, (joints, actuators, passive))

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         'has a use: give the joints of the cranks by --drive'
         for drive in idle
     ]
-    choices = [*(drive.choice for drive in drives), *(each.choice for each in couplings)]
+    choices = [*(drive.choice for drive in drives), *(coupling.choice for coupling in couplings)]
     is_complete = not any(choices) and not idle
     if is_complete:
         result = writing.add_transmissions(framed, mechanisms, couplings)

@@ -90,7 +90,7 @@ class Motions:
     def rank(self, joints: Sequence[str]) -> int:
         """Return how many of these joints move independently."""
         return max(
-            (int(np.linalg.matrix_rank(each, ZERO)) for each in self._rows(joints) if each.size),
+            (int(np.linalg.matrix_rank(row, ZERO)) for row in self._rows(joints) if row.size),
             default=0,
         )
 
@@ -160,7 +160,7 @@ def propose_linkages(
         motions = _choose_motions(structure, slopes)
         reports = []
         for place, path in enumerate(structure.paths):
-            rows = slopes[:, [each == place for each in structure.closures.owners]]
+            rows = slopes[:, [owner == place for owner in structure.closures.owners]]
             pose = pose_between(robot, path.loop.frame1, path.loop.frame2)
             members = tuple(structure.names[k] for k in sorted(path.variables))
             rank = max(int(np.linalg.matrix_rank(row, 1e-5)) for row in rows)

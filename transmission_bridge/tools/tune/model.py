@@ -204,7 +204,7 @@ class TuneModel:
 
     @staticmethod
     def _find_binding(robot: RobotTransmissions, name: str) -> Binding:
-        return next(each for each in robot.bindings if each.spec.name == name)
+        return next(binding for binding in robot.bindings if binding.spec.name == name)
 
     def accept_values(self, values: Mapping[str, float]) -> None:
         """
@@ -292,7 +292,7 @@ class TuneModel:
         changes = compute_zero_offsets(
             self.robot, wanted, actuators, held=held, max_velocity=max_velocity
         )
-        return {PREFIX + each.tunable.name: each.new for each in changes}
+        return {PREFIX + change.tunable.name: change.new for change in changes}
 
     def compute_reversal(self, joint: str, position: Array) -> dict[str, float]:
         """
@@ -316,7 +316,7 @@ class TuneModel:
         for names in self._list_sign_candidates(transmission, joint, row):
             values = {name: -self.find_value(name) for name in names}
             changes = self.preview_change(values, position).ratios
-            own = [each for each in changes if each.joint == joint]
+            own = [change for change in changes if change.joint == joint]
             reverses = all(each.before * each.after < 0.0 for each in own)
             if reverses and 0 < len(own) == n_movers:
                 candidates.append((len(changes) - len(own), values))

@@ -75,7 +75,7 @@ class Page:
         """Compute the limits of the actuators of a transmission, if its numbers have changed."""
         if self._actuator_limits[0] is not binding.transmission:
             reports = transmission_limits(self.model.robot, binding).actuators
-            limits = {each.name: (each.lower, each.upper, each.unit) for each in reports}
+            limits = {report.name: (report.lower, report.upper, report.unit) for report in reports}
             self._actuator_limits = binding.transmission, limits
 
     def find_side(self, kind: str) -> tuple[tuple[str, ...], Array, Array, Mapping[str, Limits]]:

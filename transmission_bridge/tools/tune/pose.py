@@ -49,8 +49,8 @@ class LinkPoses:
         children: dict[str, list[JointSpec]] = {}
         for each in robot.joints:
             children.setdefault(each.parent, []).append(each)
-        names = dict.fromkeys([*(each.name for each in robot.links), *children])
-        below = {each.child for each in robot.joints}
+        names = dict.fromkeys([*(link.name for link in robot.links), *children])
+        below = {joint.child for joint in robot.joints}
         above: dict[str, JointSpec | None] = {}
         self._parents: list[int] = []
         waiting = deque[tuple[str, JointSpec | None, int]](
@@ -59,7 +59,7 @@ class LinkPoses:
         while waiting and len(above) < MOST_LINKS:
             link, spec, parent = waiting.popleft()
             if link not in above:
-                waiting += [(each.child, each, len(above)) for each in children.get(link, ())]
+                waiting += [(child.child, child, len(above)) for child in children.get(link, ())]
                 above[link] = spec
                 self._parents.append(parent)
         self.links = tuple(above)

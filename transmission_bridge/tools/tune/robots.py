@@ -153,7 +153,7 @@ class FileRobot:
         robot = self._model.robot
         wanted = self._compute_joints(self._position)
         wanted[joint] = position
-        (binding,) = (each for each in robot.bindings if joint in each.joints)
+        (binding,) = (binding for binding in robot.bindings if joint in binding.joints)
         with np.errstate(all='ignore'):
             actuators = robot.joint_to_actuator('position', wanted)[list(binding.actuators)]
         moved = self._position.copy()

@@ -61,7 +61,7 @@ class Widgets:
             for handle in self._handles.values():
                 handle.remove()
             with self._container:
-                self._handles = {each[0]: self._make_widget(*each) for each in widgets.items()}
+                self._handles = {item[0]: self._make_widget(*item) for item in widgets.items()}
             self._sent = widgets
         for key, props in widgets.items():
             sent = self._sent[key]

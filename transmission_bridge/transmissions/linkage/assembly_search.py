@@ -81,8 +81,8 @@ class LoopSystem:
     @property
     def winding(self) -> frozenset[int]:
         """The joints in which a full turn changes nothing, also in joints that mimic them."""
-        turns = [each for path in self.paths for each in path.motions if not each.slides]
-        stretched = {each.variable for each in turns if abs(each.scale) != 1.0}
+        turns = [motion for path in self.paths for motion in path.motions if not motion.slides]
+        stretched = {turn.variable for turn in turns if abs(turn.scale) != 1.0}
         return frozenset(range(len(self.names))).difference(stretched, self.slides)
 
     def list_outside(self, z: Array) -> list[int]:
@@ -114,7 +114,7 @@ class AssemblySearch:
                 first[joint] = 0.5 * (low + high)
         first[[*system.hints]] = [*system.hints.values()]
         loops = [path.loop for path in system.paths]
-        lengths = np.array([each.length if each.type == 'rod' else 0.0 for each in loops], float)
+        lengths = np.array([loop.length if loop.type == 'rod' else 0.0 for loop in loops], float)
         random = np.random.default_rng(0)
         best = math.inf, first
         # Assemblies that violate a hint are last, those beyond the limits before them: the limits
@@ -160,7 +160,7 @@ class AssemblySearch:
 
     def _hint_error(self, z: Array, first: Array) -> TransmissionError:
         joint = self._list_missed_hints(z)[0]
-        axes = [each for each in self.closures.hinge_axes(first).values() if 'turn about' in each]
+        axes = [axis for axis in self.closures.hinge_axes(first).values() if 'turn about' in axis]
         return TransmissionError(
             f"no assembly has joint '{self._system.names[joint]}' near its <start>",
             expected=f'{first[joint]:.4g}, or a <start> of another joint that determines it',

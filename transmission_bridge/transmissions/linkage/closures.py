@@ -98,7 +98,7 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
                 if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
                 motions = [*_list_motions(whole, one), *_list_motions(whole, other)]
-                joints = tuple(each.variable for each in motions)
+                joints = tuple(motion.variable for motion in motions)
                 if len({*joints}) == len(joints):
                     between = other.first - one.stop_index
                     found.append((-one.size, between, Rod(whole, one, other, joints)))
@@ -182,7 +182,7 @@ class Closures:
             cayley.append(steep)
             self.owners += [place] * int(own.numel())
             if place in rods or path.loop.type == 'rod':
-                self.distances.append(sum(each.numel() for each in rows))
+                self.distances.append(sum(row.numel() for row in rows))
             if place in rods:
                 own, slope, sense = self._build_rod_rows(path, rods[place], start)
             rows.append(own)
@@ -351,7 +351,7 @@ class Closures:
         )
         senses: list[Expression] = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
         rows: list[Expression] = [distance, aside]
-        slopes: list[Expression] = [ca.jacobian(each, self.z) for each in rows]
+        slopes: list[Expression] = [ca.jacobian(row, self.z) for row in rows]
         if path.loop.type == 'weld':
             # Once around from the far ball: the other parts do not contain its angles.
             far = self._build_frame((*whole[other.first :], *whole[: other.first]))

@@ -324,7 +324,7 @@ def group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int],
     """Yield groups of ``n`` joints that loops connect, with the indices of these loops."""
     group = list(range(n))
     for path in paths:
-        joined = {group[each] for each in path.variables}
+        joined = {group[variable] for variable in path.variables}
         group = [min(joined) if each in joined else each for each in group]
     for number in sorted({*group}):
         joints = [k for k in range(n) if group[k] == number]

@@ -150,7 +150,7 @@ class LinkageTransmission(MechanismTransmission):
                     found=', '.join(shared),
                 )
         components = build_components(robot.joints, robot.links, linkage)
-        found = [length for each in components for length in _list_lengths(each).items()]
+        found = [length for component in components for length in _list_lengths(component).items()]
         lengths = {
             loop: reader.declare(
                 ('loops', str(loop + 1), 'length'),
@@ -178,15 +178,15 @@ class LinkageTransmission(MechanismTransmission):
 
     def facts(self) -> tuple[str, ...]:
         """Return facts about each mechanism of the linkage in sentences."""
-        return tuple(line for each in self.components for line in _list_facts(each))
+        return tuple(line for component in self.components for line in _list_facts(component))
 
     def doubts(self) -> tuple[str, ...]:
         """Return limits that exclude the start, and undetermined joints of the hardware."""
         declared = {
-            each.name
+            component.name
             for block in self._robot.blocks
-            for each in block.components
-            if each.kind == 'joint' and each.command_interfaces
+            for component in block.components
+            if component.kind == 'joint' and component.command_interfaces
         }
         return tuple(line for each in self.components for line in _list_doubts(each, declared))
 

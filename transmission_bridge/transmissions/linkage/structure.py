@@ -77,7 +77,7 @@ class Structure(LoopSystem):
     @property
     def balls(self) -> frozenset[int]:
         """Indices of the joints of balls at the ends of rods."""
-        return frozenset(each for rod in self.rods.values() for each in rod.balls)
+        return frozenset(ball for rod in self.rods.values() for ball in rod.balls)
 
     @classmethod
     def from_loops(cls, system: LoopSystem) -> Structure:

@@ -98,7 +98,7 @@ class LoopPath:
     @property
     def variables(self) -> frozenset[int]:
         """Indices of the joints that the loop depends on."""
-        return frozenset(each.variable for each in self.motions)
+        return frozenset(motion.variable for motion in self.motions)
 
     @property
     def is_planar(self) -> bool:
@@ -107,11 +107,11 @@ class LoopPath:
         sliding: list[Array] = []
         for elements in (self.to_frame1, self.to_frame2):
             rotation = np.eye(3)
-            for each in elements:
-                if isinstance(each, JointMotion):
-                    (sliding if each.slides else turning).append(rotation @ each.axis)
+            for element in elements:
+                if isinstance(element, JointMotion):
+                    (sliding if element.slides else turning).append(rotation @ element.axis)
                 else:
-                    rotation = rotation @ each[:3, :3]
+                    rotation = rotation @ element[:3, :3]
         along = np.array(turning) @ turning[0] if turning else np.zeros(1)
         across = np.array(sliding).reshape(-1, 3) @ (turning or [np.zeros(3)])[0]
         return bool((1.0 - np.abs(along) < ACROSS**2).all() and (np.abs(across) < ACROSS).all())
@@ -271,10 +271,10 @@ def _list_joints_above(above: Mapping[str, JointSpec], link: str) -> list[JointS
 def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
     """Return a path in the opposite direction."""
     return tuple(
-        each._replace(scale=-each.scale, offset=-each.offset)
-        if isinstance(each, JointMotion)
-        else _clean_transform(_invert_constant(each))
-        for each in reversed(elements)
+        element._replace(scale=-element.scale, offset=-element.offset)
+        if isinstance(element, JointMotion)
+        else _clean_transform(_invert_constant(element))
+        for element in reversed(elements)
     )
 
 

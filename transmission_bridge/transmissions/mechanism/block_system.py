@@ -215,7 +215,7 @@ class BlockSystem:
         more rows than minors, of the solution of a random right-hand side.
         """
         slope = evaluate_slope(self.mechanism, pose, p)
-        values = [np.linalg.det(slope[np.ix_(*each[:2])]) for each in self.inverse_blocks]
+        values = [np.linalg.det(slope[np.ix_(*block[:2])]) for block in self.inverse_blocks]
         if self._has_determinant:
             values.append(
                 np.linalg.det(self._compute_slopes(slope)[self.wanted][self._gains_order])

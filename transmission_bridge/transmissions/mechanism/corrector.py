@@ -124,7 +124,7 @@ class Corrector(BlockSystem):
         """Return the function of a sample; ``is_careful``: by rotations, if not by minors."""
         mechanism, n, r = self.mechanism, self._n, self._r
         limit = BY_MINORS if is_careful else WRITTEN_OUT
-        kinds = [ca.MX if len(each.rows) > limit else ca.SX for each in self.blocks]
+        kinds = [ca.MX if len(block.rows) > limit else ca.SX for block in self.blocks]
         is_symbolic = mechanism.rows.is_a('SXFunction') and n <= limit and ca.MX not in kinds
         kind: Any = ca.SX if is_symbolic else ca.MX
         x, v, tau = (kind.sym(name, n) for name in ('x', 'v', 'tau'))
@@ -316,7 +316,7 @@ class Corrector(BlockSystem):
             solve = make_solver(ca.densify(jacobian[rows, columns]))
             accelerations |= zip(columns, ca.vertsplit(-solve(right)), strict=True)
         outputs = [ca.vertcat(*(accelerations[column] for column in self.unknown))]
-        return ca.Function('bend', [z, rate, numbers], [ca.densify(each) for each in outputs])
+        return ca.Function('bend', [z, rate, numbers], [ca.densify(output) for output in outputs])
 
 
 def _is_positive(share: Expression) -> Expression:

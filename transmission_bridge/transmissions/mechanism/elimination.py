@@ -141,4 +141,4 @@ def compute_pivot_order(matrix: Array) -> list[int]:
 
 def evaluate_pivots(matrix: Array) -> list[float]:
     """Return the pivots of a solver by minors or elimination for a matrix of numbers."""
-    return [float(each) for each in make_solver(ca.SX(ca.DM(np.asarray(matrix)))).pivots]
+    return [float(pivot) for pivot in make_solver(ca.SX(ca.DM(np.asarray(matrix)))).pivots]

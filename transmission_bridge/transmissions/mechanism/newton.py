@@ -74,7 +74,7 @@ def build_conditions(system: BlockSystem) -> list[Any]:
     ]
     right = [(each, _list_coordinates(each, z)) for each in positive]
     known, result = {*system.given, *mechanism.held}, []
-    for places in ([], *(each.places for each in system.blocks)):
+    for places in ([], *(block.places for block in system.blocks)):
         known.update(places)
         missed: Expression = ca.vertcat(*(each for each, joints in left if joints <= known))
         sides: list[Expression] = [each > 0.0 for each, joints in right if joints <= known]

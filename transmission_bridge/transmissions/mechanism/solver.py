@@ -276,7 +276,7 @@ class Solver:
         moves, pushes = (ca.logic_and(answered, ca.logic_not(each)) for each in (slow, weak))
         rows = self._scale_outputs(parameters, located, moving, pushed)
         outputs = [*map(known_if, (answered, moves, pushes), rows), after, status, more]
-        densified = [ca.densify(each) for each in outputs]
+        densified = [ca.densify(output) for output in outputs]
         return ca.Function('judged', [*given, *results], densified, {'cse': True})
 
     def _find_ends(

@@ -92,7 +92,7 @@ class StartGrid:
         """Return ``y`` between the points, a row per sample; NaN beside unknown points."""
         if len(x) > BLOCK:
             blocks = np.split(x, range(BLOCK, len(x), BLOCK))
-            return np.concatenate([self.interpolate(each) for each in blocks])
+            return np.concatenate([self.interpolate(block) for block in blocks])
         share, first = self._find_cells(x, 4)
         t = (share - first).T
         before, after = t * (t - 3.0), (t - 1.0) * (t - 2.0)
@@ -100,7 +100,7 @@ class StartGrid:
         along = np.array([*along, before * (1.0 - t) / 2.0, after * t / 6.0])
         weights = along[:, 0]
         for axis in range(1, len(t)):
-            weights = np.concatenate([each * along[:, axis] for each in weights])
+            weights = np.concatenate([weight * along[:, axis] for weight in weights])
         place = first.astype(np.intp) @ self._strides
         result = np.zeros((len(x), self._values.shape[1]))
         # Term by term: a sum over an axis is rounded differently with other numbers of samples.
