@@ -17,6 +17,7 @@ from transmission_bridge.tools.parameter_files import (
     format_parameter_file,
     read_parameter_file,
 )
+from transmission_bridge.tools.zero import list_offsets
 
 ROLL = 'transmissions.good_transmission.joints.good.offset'
 RATIO = 'transmissions.good_transmission.actuators.good_motor.mechanical_reduction'
@@ -53,6 +54,15 @@ def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
     values = {'transmissions.wrist.joints.roll.offset': 2.0}
     assert read_parameter_file(named.encode(), '') == values
     assert read_parameter_file(for_all.encode(), '') == values
+
+
+def test_the_question_lists_every_offset_that_may_change():
+    """Those of the asked joints, of all without a choice, and of actuators of linkages."""
+    names = [f'transmissions.{end}' for end in ('a.joints.x.offset', 'b.joints.y.z.offset')]
+    names += ['transmissions.leg.actuators.m.offset', 'transmissions.a.joints.x.lower']
+    numbers = dict.fromkeys(names, 0.5)
+    assert list(list_offsets(numbers, ())) == names[:3]
+    assert list(list_offsets(numbers, ['y.z'])) == names[1:3]
 
 
 @pytest.mark.parametrize(('words', 'line'), [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -481,7 +482,8 @@ def _map_arrays(
     if max(lengths) > len(names):
         raise MessageError('ragged', f'more values than names: {lengths}')
     first = {name: float(values[0]) for name, values in arrays.items() if len(values)}
-    at, rate = first.get('position', at), first.get('velocity')
+    position, rate = first.get('position', math.nan), first.get('velocity')
+    at = at if math.isnan(position) else position
     return [
         np.array([_map_number(direction, name, v, transmission, at, rate) for v in values], float)
         for name, values in arrays.items()

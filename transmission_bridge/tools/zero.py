@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+import math
 import sys
 from typing import Any
 
@@ -42,7 +43,7 @@ def _read_targets(words: Sequence[str]) -> dict[str, float]:
         targets = {name: float(text) for name, text in pairs if name}
     except ValueError:
         targets = {}
-    if len(targets) != len(words):
+    if len(targets) != len(words) or not all(map(math.isfinite, targets.values())):
         found = ' '.join(words)
         raise UsageError(f"expected JOINT=POSITION [rad or m], each once, found '{found}'")
     return targets
@@ -51,18 +52,23 @@ def _read_targets(words: Sequence[str]) -> dict[str, float]:
 def _confirm(client: BridgeClient, console: Console, *, absolute: bool) -> bool:
     """List the offsets that would change, and return whether the user wants it."""
     asked = require_answer(client, partial(client.get_parameters, [_JOINTS], prefix=PREFIX))
-    joints = asked.pop(_JOINTS, None)
-    offsets = {
-        name: value
-        for name, value in asked.items()
-        if name.endswith('.offset') and (not joints or name.split('.')[-2] in joints)
-    }
+    offsets = list_offsets(asked, asked.pop(_JOINTS, None) or ())
     source = 'as their absolute encoders measure' if absolute else f'as {_POSITIONS} says'
     console.err.line(f'the present positions of these joints become those {source}:')
     for name, value in offsets.items():
         console.err.line(printable(f'  {name}: {value:.6g}'))
     console.err.line('change all of them? y, or a single one by JOINT=POSITION [N]')
     return sys.stdin.readline().strip().lower() in ('y', 'yes')
+
+
+def list_offsets(numbers: Mapping[str, Any], joints: Iterable[str]) -> dict[str, Any]:
+    """Return offsets of some joints, or of all; an actuator may be of the linkage of any joint."""
+    ends = tuple(f'.{joint}.offset' for joint in joints) or '.offset'
+    return {
+        name: value
+        for name, value in numbers.items()
+        if name.endswith(ends) or (name.endswith('.offset') and '.actuators.' in name)
+    }
 
 
 def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute: bool) -> str:
@@ -75,8 +81,8 @@ def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute
     if not targets:
         return str(require_answer(client, send))
     before = require_answer(client, partial(client.get_parameters, [_JOINTS, _POSITIONS]))
-    _set_targets(client, [*targets], [*targets.values()])
     try:
+        _set_targets(client, [*targets], [*targets.values()])
         return str(require_answer(client, send))
     finally:
         _set_targets(client, *(before.get(name) or () for name in (_JOINTS, _POSITIONS)))

@@ -105,8 +105,7 @@ class RobotScene:
         points = [np.zeros((1, 3)), rest[:, :3, 3]]
         for link, pose in zip(self.poses.links, rest, strict=True):
             for shape in by_link.get(link, ()):
-                corners = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)])
-                points.append(corners @ pose[:3, :3].T + pose[:3, 3])
+                points.append(shape.vertices @ pose[:3, :3].T + pose[:3, 3])
         self._floor = np.concatenate(points)[:, 2].min()
         limits = np.clip(compute_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
         for share in np.random.default_rng(0).random((_POSES, len(limits))):
