@@ -22,7 +22,7 @@ from sts_bus import Bus, PortThread, Servo, TORQUE
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.drivers import find_drivers, list_periods
+from transmission_bridge.drivers import find_drivers, list_encoder_periods
 from transmission_bridge.messages.joint_state import LayoutTable
 from transmission_bridge.tools.robot import BridgeSetup
 
@@ -147,7 +147,7 @@ def test_nothing_is_odd_in_servo_arm():
     drivers = find_drivers(ROBOT, {})
     assert drivers['servo_arm'][1].read_numbers('id') == [1, 2, 3, 4, 5, 6]
     periods = dict.fromkeys(ROBOT.actuator_names, float(TURN))
-    assert list_periods(drivers) == pytest.approx(periods)
+    assert list_encoder_periods(drivers) == pytest.approx(periods)
     # Commands use them without a parameter file, which overrides them.
     setup = BridgeSetup(BridgeOptions(wrap_period=('gripper_servo=8192',)), {}, '', b'')
     assert setup.periods(ROBOT) == pytest.approx(periods | {'gripper_servo': 8192.0})

@@ -16,8 +16,8 @@ from transmission_bridge.drivers import (
     add_driver,
     find_driver,
     find_drivers,
+    list_encoder_periods,
     list_hardware,
-    list_periods,
     registry,
 )
 from transmission_bridge.drivers.servos import SerialServos
@@ -123,7 +123,7 @@ def test_plugins_are_replaced_by_block_or_all_at_once():
         'arm': SerialServos,
         '': SimulatedDriver,
     }
-    assert list_periods(found) == pytest.approx({'motor': 1.0, 'b': 2.0 * math.pi})
+    assert list_encoder_periods(found) == pytest.approx({'motor': 1.0, 'b': 2.0 * math.pi})
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ class MovedArm:
         if self.wraps:
             positions = np.mod(positions, 2.0 * math.pi)
         self.time += 1.0 / self.rate
-        self.hand.store(positions, self.time)
+        self.hand.add_reading(positions, self.time)
 
     def move(self, name, to, seconds=1.0):
         """Move a joint by hand: smooth on the whole, with jerks and pauses."""

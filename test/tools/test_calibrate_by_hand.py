@@ -163,11 +163,11 @@ def test_exchanged_motors_are_named_and_nothing_is_known():
     hand = HandCalibration(load(urdf(joints, pair('Differential', 'wrist', joints, (50, 50)))), {})
     (wrist,) = hand.transmissions
     for place, way in ((0, (50.0, 50.0)), (1, (-50.0, 50.0))):
-        hand.store(np.zeros(2), 0.0)
+        hand.add_reading(np.zeros(2), 0.0)
         hand.begin_move(wrist, place)
-        hand.store(0.3 * np.array(way), 1.0)
+        hand.add_reading(0.3 * np.array(way), 1.0)
         hand.end_move()
-        hand.store(np.zeros(2), 2.0)
+        hand.add_reading(np.zeros(2), 2.0)
     outcome = hand.judge(wrist)
     assert not outcome.values
     assert 'the motion fits if wrist_1 and wrist_2 are exchanged' in outcome.refusal
@@ -191,19 +191,21 @@ def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
     arm = make_arm(urdf({'arm': stops()}, servo('arm')), seed)
     (hand,) = arm.hand.transmissions
     for step in range(200):
-        arm.hand.store(np.array([math.fmod(0.05 * step, 2.0 * math.pi)]), arm.time + step / 60.0)
+        arm.hand.add_reading(
+            np.array([math.fmod(0.05 * step, 2.0 * math.pi)]), arm.time + step / 60.0
+        )
         if step == 2:
             hand.trouble = ''
     assert hand.trouble == ''
     assert 'was turned by 1.' in judged(arm)['arm_drive'].refusal
-    arm.hand.store(np.array([2.0]), arm.time + 10.0)
-    arm.hand.store(np.array([4.0]), arm.time + 10.01)
+    arm.hand.add_reading(np.array([2.0]), arm.time + 10.0)
+    arm.hand.add_reading(np.array([4.0]), arm.time + 10.01)
     assert 'moved too fast' in hand.trouble
     assert hand.tracks[0].find_stop(1) is None
     # So does one whose readings stopped, and a direction that was begun before.
     arm.hand.begin_move(hand, 0)
     hand.trouble = ''
-    arm.hand.store(np.array([4.0]), arm.time + 11.0)
+    arm.hand.add_reading(np.array([4.0]), arm.time + 11.0)
     assert 'or they stopped' in hand.trouble
     arm.hand.end_move()
     assert math.isnan(arm.hand.measure_move(hand, 0)[0])
@@ -215,9 +217,9 @@ def test_a_type_without_zeros_of_its_actuators_is_refused():
     text = urdf({'jaw': stops(0.0, 1.0)}, transmission('grip', 'Tabulated', ['jaw'], ['m'], table))
     hand = HandCalibration(load(text), {})
     (grip,) = hand.transmissions
-    hand.store(np.array([0.5]), 0.0)
+    hand.add_reading(np.array([0.5]), 0.0)
     hand.begin_move(grip, 0)
-    hand.store(np.array([1.0]), 1.0)
+    hand.add_reading(np.array([1.0]), 1.0)
     hand.end_move()
     assert 'has no number for the zero of each actuator' in hand.judge(grip).refusal
 
@@ -228,7 +230,7 @@ def test_where_a_motion_begins_or_turns_elsewhere_is_no_stop():
 
     def sweep(*positions):
         for position in positions:
-            track.store(position, np.array([position]))
+            track.add_reading(position, np.array([position]))
         return [track.count_approaches(side) for side in (-1, 1)]
 
     assert sweep(-1.0, 1.0) == [0, 0]
@@ -345,7 +347,7 @@ def test_a_joint_without_number_or_limits_is_not_asked_for_its_stops():
     assert guide.step.title == 'jaw cannot be calibrated'
     guide.press()
     for time, position in ((0.0, 0.0), (1.0, 1.0)):
-        hand.store(np.array([0.0, position]), time)
+        hand.add_reading(np.array([0.0, position]), time)
         if not time:
             hand.begin_move(*hand.joints[1])
     guide.press()

@@ -295,4 +295,4 @@ class Gate:
             messages += [array.make_message(plan.units, state.shift) for array in arrays]
         self._send(messages)
         for array in arrays:
-            self.ledger.record_array(array.row, array.order, array.numbers)
+            self.ledger.record_sent_array(array.row, array.order, array.numbers)

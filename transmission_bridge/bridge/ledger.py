@@ -259,7 +259,7 @@ class Ledger:
         self._record_route(motion.pattern.indices, motion.route)
         self._advance_trajectories(now)
 
-    def record_array(self, row: int, places: list[int], numbers: Array) -> None:
+    def record_sent_array(self, row: int, places: list[int], numbers: Array) -> None:
         """Record the numbers of a plain array in SI after it was sent."""
         self._array[VELOCITY, places] = 0.0
         self._array[row, places] = numbers

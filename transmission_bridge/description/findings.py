@@ -18,7 +18,7 @@ Level = Literal['error', 'ignored', 'warning', 'info']
 _SUBJECTS = ('transmission', 'link', 'joint', 'sensor', 'gpio', 'ros2_control')
 
 
-class Placed(Protocol):
+class HasPath(Protocol):
     """An element or its spec."""
 
     @property
@@ -44,7 +44,7 @@ class Findings:
     def add(
         self,
         level: Level,
-        place: Placed,
+        place: HasPath,
         message: str,
         expected: str = '',
         found: str = 'none',
@@ -82,7 +82,7 @@ class Findings:
         """Return all findings in document order."""
         return tuple(finding for _, finding in sorted(self._found, key=lambda pair: pair[0]))
 
-    def find_element(self, place: Placed) -> Element:
+    def find_element(self, place: HasPath) -> Element:
         """Return the element of a spec."""
         if isinstance(place, Element):
             return place

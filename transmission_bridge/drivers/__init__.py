@@ -23,5 +23,5 @@ from transmission_bridge.drivers.registry import (
     find_driver as find_driver,
     find_drivers as find_drivers,
     list_drivers as list_drivers,
-    list_periods as list_periods,
+    list_encoder_periods as list_encoder_periods,
 )

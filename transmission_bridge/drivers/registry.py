@@ -78,7 +78,7 @@ def find_drivers(
     return drivers
 
 
-def list_periods(drivers: Mapping[str, tuple[type[Driver], Hardware]]) -> dict[str, float]:
+def list_encoder_periods(drivers: Mapping[str, tuple[type[Driver], Hardware]]) -> dict[str, float]:
     """Return a turn in the unit of each actuator of a driver with ``single_turn``."""
     return {
         actuator.name: 2.0 * math.pi / scale

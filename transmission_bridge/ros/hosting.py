@@ -34,7 +34,7 @@ from transmission_bridge.drivers import (
     find_drivers,
     Hardware,
     list_drivers,
-    list_periods,
+    list_encoder_periods,
 )
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.interfaces import FIELDS
@@ -340,7 +340,7 @@ def find_hosted_drivers(
         drivers.append((topic, kind, hardware))
     others = () if has_all else options.actuator_state_topics
     topics = dict.fromkeys((*others, *(topic for topic, *_ in drivers)))
-    periods = {name: f'{period:.12g}' for name, period in list_periods(by_block).items()}
+    periods = {name: f'{period:.12g}' for name, period in list_encoder_periods(by_block).items()}
     periods |= split_pairs('wrap_period', options.wrap_period)
     return drivers, replace(
         options,

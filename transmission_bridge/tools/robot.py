@@ -24,7 +24,7 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.bridge.states import DriverIndex, list_wrap_periods
 from transmission_bridge.description import load_description
 from transmission_bridge.description.document import MAX_BYTES, read_file
-from transmission_bridge.drivers import find_drivers, list_periods
+from transmission_bridge.drivers import find_drivers, list_encoder_periods
 from transmission_bridge.errors import (
     ParameterError,
     shortened,
@@ -98,7 +98,7 @@ class BridgeSetup:
 
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
-        of_drivers = list_periods(find_drivers(robot, {}))
+        of_drivers = list_encoder_periods(find_drivers(robot, {}))
         return of_drivers | list_wrap_periods(robot, self.options)
 
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:

@@ -73,7 +73,7 @@ def list_wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict
     return periods
 
 
-class TurnGroup(NamedTuple):
+class CoupledEncoders(NamedTuple):
     """
     Transmissions that share actuators, of which one at least is wrapped.
 
@@ -132,7 +132,7 @@ class Encoders:
         self.usual = SPREAD + AT_ONCE * self.speeds
         self.close = np.where(np.isinf(self.speeds), AT_ONCE, AGREEMENT / self.speeds)
 
-    def _make_groups(self) -> Iterator[TurnGroup]:
+    def _make_groups(self) -> Iterator[CoupledEncoders]:
         labels = np.arange(len(self.names))
         for binding in self.robot.bindings:
             members = labels[list(binding.actuators)]
@@ -140,7 +140,7 @@ class Encoders:
         for label in np.unique(labels[self.wraps]):
             yield self._make_group(np.flatnonzero(labels == label))
 
-    def _make_group(self, motors: Index) -> TurnGroup:
+    def _make_group(self, motors: Index) -> CoupledEncoders:
         """Return the transmissions of these actuators, and note their speeds and travels."""
         bindings = [binding for binding in self.robot.bindings if binding.actuators[0] in motors]
         joints = np.unique([joint for binding in bindings for joint in binding.joints])
@@ -163,7 +163,7 @@ class Encoders:
         travels = np.abs(ratios).sum(axis=2).max(axis=0, initial=0.0)
         self.travels[joints] = np.where(travels > 0.0, travels, np.inf)
         is_simple = is_constant and len(bindings) == 1 and len(motors) <= min(2, len(joints))
-        return TurnGroup(motors, joints, ratios[0] if is_simple else None)
+        return CoupledEncoders(motors, joints, ratios[0] if is_simple else None)
 
     def _sample_rates(self, motors: Index, joints: Index, is_constant: bool) -> Array:
         """Return motions of joints for motions of actuators, ``(n, n_joints, n_actuators)``."""
@@ -180,7 +180,9 @@ class Encoders:
         finite: Array = rates[np.isfinite(rates).all(axis=(1, 2))]
         return finite
 
-    def compute_candidates(self, group: TurnGroup, covered: Array, is_open: Mask) -> Array | None:
+    def compute_candidates(
+        self, group: CoupledEncoders, covered: Array, is_open: Mask
+    ) -> Array | None:
         """
         Return the turns to add to a group that keep its joints within limits.
 

@@ -69,7 +69,7 @@ class HandCalibration:
         self._begun: tuple[MovedTransmission, int, Array] | None = None
         self._farthest = 0.0
 
-    def store(self, positions: Array, time: float) -> None:
+    def add_reading(self, positions: Array, time: float) -> None:
         """
         Store a message of the drivers.
 
@@ -83,7 +83,7 @@ class HandCalibration:
             actuators = list(moved.binding.actuators)
             if not np.isfinite(positions[actuators]).any():
                 continue
-            has_jumped = moved.store(self._totals[actuators].copy(), time)
+            has_jumped = moved.add_reading(self._totals[actuators].copy(), time)
             is_begun = self._begun is not None and self._begun[0] is moved
             if self._begun is not None and is_begun:
                 self._farthest = max(self._farthest, moved.measure_way(self._begun[2]))

@@ -80,7 +80,7 @@ class DriverFeed:
                     positions[self._places[own]] = position * self._scales.get(own, 1.0)
         if np.isfinite(positions).any():
             self._last_state = now
-            self._hand.store(positions, now)
+            self._hand.add_reading(positions, now)
 
     def _store_command(self, message: JointStateRecord, layout: Layout, now: float) -> None:
         self._last_command = now

@@ -93,7 +93,7 @@ class MovedTransmission:
         for track in self.tracks:
             track.forget()
 
-    def store(self, actuators: Array, time: float) -> bool:
+    def add_reading(self, actuators: Array, time: float) -> bool:
         """
         Store positions of the actuators [rad or m at the motor] at a time [s].
 
@@ -108,7 +108,7 @@ class MovedTransmission:
         if np.isfinite(actuators).all():
             for track, position in zip(self.tracks, self._slopes @ actuators, strict=True):
                 if math.isfinite(position):
-                    track.store(float(position), actuators)
+                    track.add_reading(float(position), actuators)
         return is_late or bool(jumps.any())
 
     @property

@@ -85,7 +85,7 @@ class Outcome:
         }
 
 
-class _Refusal(Exception):
+class _NoNumbers(Exception):
     """
     Why there are no numbers, or which motion is missing.
 
@@ -116,13 +116,13 @@ def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool = False) 
             names = ', '.join('.'.join(path) for path in fit.missing)
             advice = f'add another pose or stop of {moved.joined_names}'
             advice = 'use --stops' if moved.is_from_file else advice
-            raise _Refusal(f'these positions do not determine {names}: {advice}')
+            raise _NoNumbers(f'these positions do not determine {names}: {advice}')
         errors = _map_errors(maps, known, fit)
         # By how much farther a joint may be off than a known position of it shows.
         shown = np.where(np.isfinite(known.joints) & (errors[:-1] > 0.0), errors[:-1], np.inf)
         factors: Array = np.maximum(errors.max(axis=0) / shown.min(axis=0), 1.0)
         _check_contradictions(moved, fit, factors)
-    except _Refusal as refusal:
+    except _NoNumbers as refusal:
         return Outcome(moved.name, {}, {}, refusal=str(refusal), joint=refusal.joint)
     rest = np.nan_to_num(np.abs(fit.residuals)).max(axis=0)
     away = np.maximum(errors.max(axis=0), rest * factors).tolist()
@@ -143,16 +143,16 @@ def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool = False) 
 def _list_known(moved: MovedTransmission, *, is_confirmed: bool) -> Known:
     """Return the poses, else the stops if they are confirmed."""
     if moved.problem:
-        raise _Refusal(moved.problem)
+        raise _NoNumbers(moved.problem)
     if not moved.zeros:
-        raise _Refusal(f'{moved.binding.spec.type} has no number for the zero of each actuator')
+        raise _NoNumbers(f'{moved.binding.spec.type} has no number for the zero of each actuator')
     if not moved.has_directions:
         missing = [track.name for n, track in enumerate(moved.tracks) if n not in moved.moves]
-        raise _Refusal(f'move {" and ".join(missing)} towards positive first')
+        raise _NoNumbers(f'move {" and ".join(missing)} towards positive first')
     if moved.poses:
         return Known.join(moved.poses)
     if not is_confirmed:
-        raise _Refusal('no pose yet, and the limits are not confirmed as stops')
+        raise _NoNumbers('no pose yet, and the limits are not confirmed as stops')
     rows = [_list_stops(moved, joint) for joint in range(len(moved.tracks))]
     return Known.join([row for stops in rows for row in stops])
 
@@ -161,22 +161,22 @@ def _list_stops(moved: MovedTransmission, joint: int) -> list[tuple[Array, Array
     """Return a row for each stop of a joint."""
     track = moved.tracks[joint]
     if not track.has_limits:
-        raise _Refusal(f'{track.name} has no limits, so no stops: it needs a pose')
+        raise _NoNumbers(f'{track.name} has no limits, so no stops: it needs a pose')
     low, high = track.seen
     if track.turns and high - low > max(TURN, track.span + track.tolerance):
         turns, most = (high - low) / TURN, track.span / TURN
-        raise _Refusal(
+        raise _NoNumbers(
             f'{track.name} was turned by {turns:.2f} turns, its limits allow {most:.2f}'
         )
     is_checked, rows = len(track.sides) == 2 and not moved.is_free, []
     stops = {side: track.find_stop(side) for side in track.sides}
     if None in stops.values():
         names = ' and '.join(SIDES[side] for side in track.sides)
-        raise _Refusal(f'move {track.name} to its {names} stop')
+        raise _NoNumbers(f'move {track.name} to its {names} stop')
     for side, stop in stops.items():
         assert stop is not None
         if not is_checked and stop.count < 2:
-            raise _Refusal(f'move {track.name} to its {SIDES[side]} stop once more')
+            raise _NoNumbers(f'move {track.name} to its {SIDES[side]} stop once more')
         joints, slack = np.full(len(moved.tracks), np.nan), np.zeros(len(moved.tracks))
         joints[joint] = track.limits.lower if side < 0 else track.limits.upper
         slack[joint] = 0.0 if is_checked else stop.uncertainty
@@ -222,13 +222,13 @@ def _check_contradictions(moved: MovedTransmission, fit: Fit, factors: Array) ->
         if not moved.poses and len(rest) == 2:
             # The upper stop comes last: what is known minus what is mapped.
             which = 'closer together' if rest[1] > rest[0] else 'farther apart'
-            raise _Refusal(
+            raise _NoNumbers(
                 f'the stops of {track.name} are {away} {which} than its limits: move it to both '
                 'again; otherwise its limits are not the stops, or its reduction is wrong',
                 track.name,
             )
         advice = 'its limits are not its stops' if moved.is_from_file else 'repeat them'
-        raise _Refusal(f'the known positions of {track.name} differ by {away}: {advice}')
+        raise _NoNumbers(f'the known positions of {track.name} differ by {away}: {advice}')
 
 
 def measure_stops(moved: MovedTransmission, outcome: Outcome) -> dict[str, tuple[float, float]]:

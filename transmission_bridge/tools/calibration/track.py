@@ -118,7 +118,7 @@ class JointTrack:
         """Forget all motion."""
         self._farthest, self._since_turn, self._approaches, self._way = {}, {}, [], 0
 
-    def store(self, position: float, actuators: Array) -> None:
+    def add_reading(self, position: float, actuators: Array) -> None:
         """Store a position of the joint, up to a constant, and of the actuators."""
         if position != self.last and not math.isnan(self.last):
             self.resolution = min(self.resolution, abs(position - self.last))

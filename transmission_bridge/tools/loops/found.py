@@ -196,7 +196,7 @@ def pose_between(
     return device.base_t_end([positions.get(name, 0.0) for name in device.joint_names])
 
 
-def read_list(content: Any, key: str, name: str) -> list[Any]:
+def read_yaml_list(content: Any, key: str, name: str) -> list[Any]:
     """
     Return a list in a YAML file, empty if it is missing.
 

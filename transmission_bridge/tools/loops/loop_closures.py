@@ -26,7 +26,7 @@ from transmission_bridge.tools.loops.found import (
     LINK,
     LoopMotor,
     pose_between,
-    read_list,
+    read_yaml_list,
     require_name,
 )
 
@@ -44,7 +44,7 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
     root = next((name for name in links if name not in children), '')
     joints = [joint.name for joint in robot.joints if joint.is_scalar]
     loops = []
-    for number, each in enumerate(read_list(content, 'closures', file), 1):
+    for number, each in enumerate(read_yaml_list(content, 'closures', file), 1):
         where = f"'{file}': closure {number}"
         if not isinstance(each, dict):
             raise UsageError(f'{where}: expected link_a, link_b, point and axis, found {each!r}')
@@ -63,7 +63,7 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
     names = {
         key: [
             require_name(name, joints, JOINT, f"'{file}': {key}")
-            for name in read_list(content, key, file)
+            for name in read_yaml_list(content, key, file)
         ]
         for key in ('independent', 'dependent')
     }

@@ -22,7 +22,7 @@ from transmission_bridge.tools.loops.found import (
     JOINT,
     LINK,
     LoopMotor,
-    read_list,
+    read_yaml_list,
     require_name,
 )
 from transmission_bridge.transmissions.linkage import LoopType
@@ -45,7 +45,10 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
     :param file: Its name, for errors.
     :raises UsageError: If it is damaged, or a frame or a motor is not in the URDF.
     """
-    pairs, types = read_list(content, 'closed_loop', file), read_list(content, 'type', file)
+    pairs, types = (
+        read_yaml_list(content, 'closed_loop', file),
+        read_yaml_list(content, 'type', file),
+    )
     if len(types) != len(pairs):
         raise UsageError(f"'{file}': expected {counted(len(pairs), 'type')}, found {len(types)}")
     below = {joint.name: joint.child for joint in robot.joints}
@@ -64,11 +67,11 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
         loops.append(FoundLoop(f'loop_{number}', type_, (one, other)))
     driven = {
         require_name(each, below, JOINT, f"'{file}': name_mot"): LoopMotor(f'{each}_motor')
-        for each in read_list(content, 'name_mot', file)
+        for each in read_yaml_list(content, 'name_mot', file)
     }
     replaced = zip(
-        read_list(content, 'joint_name', file),
-        read_list(content, 'joint_type', file),
+        read_yaml_list(content, 'joint_name', file),
+        read_yaml_list(content, 'joint_type', file),
         strict=False,
     )
     for name, kind in replaced:

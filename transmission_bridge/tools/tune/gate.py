@@ -93,10 +93,10 @@ class RequestGuard:
         cookie_name = f'transmission_bridge_tune_{port}'
         host = headers.get('Host', '')
         if not self._is_ours(host):
-            return _reject_request('This server has another name.')
+            return _make_forbidden_page('This server has another name.')
         origin = headers.get('Origin')
         if origin is not None and origin.lower() != f'http://{host.lower()}':
-            return _reject_request('Requests from pages of other origins are rejected.')
+            return _make_forbidden_page('Requests from pages of other origins are rejected.')
         query = parse_qs(urlsplit(target).query)
         is_socket = headers.get('Upgrade', '').lower() == 'websocket'
         if 'code' in query and not is_socket:
@@ -112,7 +112,9 @@ class RequestGuard:
             return _ask_for_code('This page can change how a robot moves. It opens with a code.')
         if query:
             # The page would use some parameters, such as the source of its data.
-            return _reject_request('The address has an unknown query (after the question mark).')
+            return _make_forbidden_page(
+                'The address has an unknown query (after the question mark).'
+            )
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -134,5 +136,5 @@ def _ask_for_code(words: str) -> Reply:
     return Reply(HTTPStatus.FORBIDDEN, _FORM.format(words=words))
 
 
-def _reject_request(words: str) -> Reply:
+def _make_forbidden_page(words: str) -> Reply:
     return Reply(HTTPStatus.FORBIDDEN, f'<!doctype html><meta charset="utf-8"><p>{words}')

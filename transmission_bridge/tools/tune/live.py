@@ -110,7 +110,11 @@ class BridgeRobot(BridgeClient):
             options = BridgeOptions(**named)
             robot = load_transmissions(load_description(data), options)
             known = None if self.model is None else self.model.original
-            if self.model and self.visuals == data and _find_key(known) == _find_key(robot):
+            if (
+                self.model
+                and self.visuals == data
+                and _identify_numbers(known) == _identify_numbers(robot)
+            ):
                 # Keeps the steps for undo, and the values that the restart has lost.
                 self.model.accept_restarted_bridge(numbers)
             else:
@@ -271,7 +275,7 @@ def _make_receiver(states: States, plan: Callable[[], DriverIndex], source: str)
     return merge
 
 
-def _find_key(robot: RobotTransmissions | None) -> object:
+def _identify_numbers(robot: RobotTransmissions | None) -> object:
     """Return the data that two robots with the same parameters have in common."""
     return robot and (robot.joint_names, robot.actuator_names, robot.tunables)
 
