@@ -340,16 +340,19 @@ def test_a_late_answer_is_never_another_number(port, hosting):
 
 def test_an_answer_that_comes_in_the_pause_after_a_failure_is_discarded(port, monkeypatch):
     """The pause lasts for a timeout; the next position is that of the next request."""
-    pauses, released = [], threading.Event()
+    pauses, before, released = [], [], threading.Event()
+
+    def hold():
+        before.append(port.count)
+        released.wait()
 
     def pause(seconds):
         pauses.append(seconds)
         released.set()
-        wait(lambda: port.count > count, 'the late answer')
+        wait(lambda: before and port.count > before[0], 'the late answer')
 
     with opened(make_hardware(port, torque='off', timeout='0.1')) as driver:
-        count = port.count
-        port.delays.append(released.wait)
+        port.delays.append(hold)
         monkeypatch.setattr(servos, 'sleep', pause)
         with pytest.raises(tb.DriverError, match='timed out'):
             driver.read()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 import importlib.metadata
 import os
+from pathlib import Path
 import signal
 
 import pytest
@@ -398,9 +399,12 @@ def test_interrupt_while_a_pipe_is_waited_for(start, tmp_path, module):
     writers = []
 
     def is_read():
-        with suppress(OSError):  # it has no reader yet
-            writers.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-        return writers
+        if not writers:
+            with suppress(OSError):  # it has no reader yet
+                writers.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        # A signal just before the system call of the read would be seen after it.
+        state = Path(f'/proc/{child.pid}/stat').read_text().rpartition(')')[2].split()[0]
+        return writers and state == 'S'
 
     child.wait(is_read, 'a reader of the pipe')
     try:

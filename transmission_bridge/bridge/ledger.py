@@ -97,11 +97,11 @@ class Ledger:
         return ~np.isnan(self._told_joints)
 
     def mask_active_actuators(self) -> Mask:
-        """Return the same of actuators, without trajectories that have not started."""
+        """Return the mask for actuators, without trajectories that have not started."""
         return ~np.isnan(self._told_actuators)
 
     def mask_last_numbers(self) -> Mask:
-        """Return the same of actuators, with all trajectories."""
+        """Return the mask for actuators, with all trajectories."""
         active = self.mask_active_actuators()
         for trajectory in self.trajectories.sent:
             active |= ~np.isnan(trajectory.actuator_command) & trajectory.actuators

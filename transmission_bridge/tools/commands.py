@@ -209,7 +209,7 @@ def _calibrate() -> None:
 )
 def _card() -> None:
     """
-    Compute inertia, limits, friction and gains of joints from those of their motors.
+    Compute inertia, limits, friction and gains of joints from numbers of motors.
 
     Compute for each joint what a simulator needs: reflected inertia (armature), largest
     speed and effort, friction, gains in both directions, ratio, over the positions that

@@ -40,7 +40,7 @@ _COUNTS = tuple(field.name for field in fields(CommandCounts) if field.name != '
 #: Seconds after activation until a driver should have sent a message.
 GRACE = 2.0
 
-#: Reasons why the position of an actuator is unknown, beside those of its turn.
+#: Reasons why the position of an actuator is unknown, without reasons of turns.
 _NEVER, _STALE, _UNSENT, _NAN = 'never received', 'stale', 'no position sent', 'not finite'
 
 

@@ -230,8 +230,10 @@ class Followers(Rule):
             columns = zip(group.alone, self._bounds[POSITION].T[..., np.newaxis], strict=True)
             ends = np.hstack([_locate_limits(table, limits) for table, limits in columns])
         self._span = np.fmax.reduce(np.fmin(*ends)), np.fmin.reduce(np.fmax(*ends))
-        whole = group.binding.transmission
-        self._leaders = whole.select_joints(self._commanded.tolist()) or whole
+        self._leaders, self._leading = group.binding.transmission, np.arange(len(group.joints))
+        # Otherwise the joints without a command make the actuators unknown.
+        if selected := self._leaders.select_joints(self._commanded.tolist()):
+            self._leaders, self._leading = selected, self._commanded
 
     def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Replace positions and velocities by those of the actuators, within limits."""
@@ -274,7 +276,7 @@ class Followers(Rule):
 
     def _to_actuators(self, row: int, values: Array, at: Array) -> Array:
         if self._group.constants is None:
-            own, at = values[..., self._commanded], at[..., self._commanded]
+            own, at = values[..., self._leading], at[..., self._leading]
             return self._leaders.joint_to_actuator(FIELDS[row], own, at=at)
         values = values - self._group.constants[1] * (row == POSITION)
         return values[..., self._commanded] @ self._inverse.T

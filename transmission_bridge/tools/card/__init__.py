@@ -1,4 +1,4 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of joints for simulation and control, from those of their motors."""
+"""Numbers of joints for simulation and control, from numbers of motors."""

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge card``: numbers of joints from those of their motors."""
+"""``transmission_bridge card``: numbers of joints from numbers of motors."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[s
     if all(
         np.isnan(x).all() or np.isinf(x).all() for card in cards for x in card.per_joint.values()
     ):
-        yield 'no numbers: give those of the motors by --motors, or as <param>s of <actuator>s'
+        yield 'no numbers: give numbers of motors by --motors, or as <param>s of <actuator>s'
     yield ''
     yield 'their actuators, at the motor; RATIO is motor per joint'
     yield from _make_table(

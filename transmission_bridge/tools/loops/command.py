@@ -77,7 +77,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             write_output(options.output, result, force=options.force)
             notes.append(f"written to '{options.output}': check the reductions of the motors")
             if writing.PLACEHOLDER.encode() in result:
-                notes.append(f'replace the plugin {writing.PLACEHOLDER} by that of your hardware')
+                notes.append(f'replace the plugin {writing.PLACEHOLDER} by your own')
     elif options.output:
         notes.append('nothing is written before these choices are made')
     document = {
