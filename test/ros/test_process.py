@@ -298,6 +298,7 @@ def test_configuration_of_fast_dds(monkeypatch, tmp_path, given, version, added)
 
 
 BRIDGE, DRIVER = 'bridge_main', 'driver_main'
+SCRIPTED = Path(__file__).parents[1] / 'support' / 'scripted_driver.py'
 EMPTY = "file '/dev/null' is empty: the program that writes it (xacro?) has failed"
 TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400'
 POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
@@ -320,6 +321,7 @@ NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
         (BRIDGE, '--exeutor=auto', 2, "unknown option '--exeutor' (closest: '--executor')\n"),
         (DRIVER, f'--urdf {URDF} --ros-args -p block:=arm', 1, NO_BLOCK),
         (BRIDGE, f'--driver {__file__}', 2, 'has no subclass of transmission_bridge.Driver'),
+        (BRIDGE, f'--urdf {URDF} --driver {SCRIPTED}', 2, 'no <plugin> of the description is scr'),
         (DRIVER, '--ros-args -p robot_description:=<robot', 1, 'line 1'),
         (
             DRIVER,

@@ -9,16 +9,13 @@ It appends its calls, and each command that differs from the last, to the same f
 
 import json
 from pathlib import Path
-import sys
 import time
 
 import numpy as np
+from patient_clock import PatientClock
 
 import transmission_bridge as tb
 from transmission_bridge.drivers import host
-
-sys.path.append(str(Path(__file__).parent))
-from patient_clock import PatientClock
 
 host.monotonic = PatientClock()
 

@@ -55,6 +55,10 @@ def run_node_command(
         # A pipe may block. Nothing has started yet, so the process ends like a command.
         raise SystemExit(130) from None
 
+    plugins = [plugin for file in options.driver for plugin in file]
+    if plugins and options.urdf and not any(plugin in options.urdf for plugin in plugins):
+        parser.error(f'--driver: no <plugin> of the description is {" or ".join(plugins)}')
+
     def make_described_node() -> Any:
         # Imported here, because run() handles signals now, and these imports are slow.
         from rclpy.parameter import Parameter
@@ -117,8 +121,12 @@ def _make_parser(
     return parser
 
 
-def _add_drivers(path: str) -> str:
-    """Make the drivers of a Python file known by the names of file and class."""
+def _add_drivers(path: str) -> list[str]:
+    """
+    Make the drivers of a Python file known by the names of file and class; return these names.
+
+    As for a script, modules beside the file can be imported.
+    """
     from importlib.util import module_from_spec, spec_from_file_location
 
     from transmission_bridge.drivers import add_driver, Driver
@@ -128,17 +136,19 @@ def _add_drivers(path: str) -> str:
     if spec is None or spec.loader is None:
         raise argparse.ArgumentTypeError(f'{path} is not a Python file')
     module = sys.modules[name] = module_from_spec(spec)
+    sys.path.append(str(Path(path).resolve().parent))
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise argparse.ArgumentTypeError(f'{path}: {error!r}') from None
     classes = [var for var in vars(module).values() if isinstance(var, type)]
     kinds = [cls for cls in classes if issubclass(cls, Driver) and cls.__module__ == name]
-    for kind in kinds:
-        add_driver(f'{name}/{kind.__name__}', kind)
-    if not kinds:
+    plugins = {f'{name}/{kind.__name__}': kind for kind in kinds}
+    for plugin, kind in plugins.items():
+        add_driver(plugin, kind)
+    if not plugins:
         raise argparse.ArgumentTypeError(f'{path} has no subclass of transmission_bridge.Driver')
-    return path
+    return [*plugins]
 
 
 def _read_urdf(path: str) -> str:
