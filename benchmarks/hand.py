@@ -58,17 +58,8 @@ def main() -> None:
     parser.add_argument('--only', default='')
     parser.add_argument('--seed', type=int, default=0)
     options = parser.parse_args()
-    heading = (
-        'situation',
-        'transmissions',
-        'answered',
-        'first time',
-        'wrong',
-        'holds',
-        '± median',
-        's',
-    )
-    print('| ' + ' | '.join(heading) + ' |\n|' + '---|' * len(heading))
+    print('| situation | transmissions | answered | first time | wrong | holds | ± median | s |')
+    print('|' + '---|' * 8)
     for number, (title, text, ends, times, settings) in enumerate(SITUATIONS):
         if options.only not in title:
             continue
