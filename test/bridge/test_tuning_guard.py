@@ -49,6 +49,16 @@ def test_tuning_under_load(name, value, words):
     check_ratios(before, after, at, np.isin(before.joint_names, own, invert=True))
 
 
+def test_a_shift_that_is_unknown_is_refused():
+    """After the change the mechanism does not reach the position where it is."""
+    bounds = {'a': 'revolute lower="-9" upper="9" velocity="3" effort="9"'}
+    curve = params(actuator='0 1 2', joint='0 1 2')
+    before = elements.maps(bounds, transmission('cam', 'Tabulated', 'a', ['m'], curve))
+    after = before.with_parameters({'cam.actuators.m.mechanical_reduction': 0.9})
+    with pytest.raises(ParameterError, match='shift by an unknown distance'):
+        check_ratios(before, after, np.array([1.9]), np.ones(1, dtype=bool))
+
+
 @pytest.mark.parametrize(
     ('name', 'value'), [('wrist.joints.roll.offset', 0.2), ('hoist.joints.lift.offset', 0.3)]
 )

@@ -79,7 +79,8 @@ def check_tuning(
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if not shift <= limit * (1.0 + _ROUNDING):  # an unknown shift may be a large one
-                what = f'would shift by {shift:.3g} {unit}, more than {limit:g} {unit}'
+                distance = 'an unknown distance' if np.isnan(shift) else f'{shift:.3g} {unit}'
+                what = f'would shift by {distance}, expected at most {limit:g} {unit}'
                 raise _new_error(binding, f'{member.name} {what}')
 
 
