@@ -21,7 +21,6 @@ FOLDER = Path(__file__).parents[1] / 'tools' / 'component'
 #: All sources of C++ are clean with these warnings, and run with these sanitizers.
 WARNINGS = [
     '-std=c++17',
-    '-O1',
     '-Wall',
     '-Wextra',
     '-Wpedantic',
@@ -98,7 +97,7 @@ def build_manager(root, urdf, name, version='new', more=()):
         paths = (str(path), '--output', str(folder), '--name', name)
         assert main(['compile', *paths, '--ros2-control']) == 0
     sources = [folder / 'src' / 'mapped' / f'{each}.cpp' for each in CORE]
-    flags = (f'-DMAPPED_ROBOT="{name}_robot.hpp"', f'-I{folder}/src', f'-I{folder}/include')
+    flags = ('-O1', f'-DMAPPED_ROBOT="{name}_robot.hpp"', f'-I{folder}/src', f'-I{folder}/include')
     objects = compile_sources(sources, made, version, *flags)
     others = [FOLDER / f'{each}.cpp' for each in PROGRAM]
     objects += compile_sources(more, made / 'more', version)
