@@ -98,8 +98,7 @@ def build_newton_function(
     relative to the pose.
     """
     mechanism, (_, n, *_) = system.mechanism, system.counts
-    block = system.blocks[number]
-    rows, columns, is_ball = block
+    rows, columns, is_ball = block = system.blocks[number]
     is_signed = len(rows) <= WRITTEN_OUT
     first, middle, last = _compile_rows(system, block, conditions, is_signed and kind is ca.MX)
     z: Expression = kind.sym('z', len(mechanism.names))
@@ -143,7 +142,6 @@ def build_newton_function(
     if derived:
         changes = make_solver(derived[0])(ca.mtimes(derived[1], slopes))
     sizes_of_steps.append(ca.sumsqr(solved[:, 0] * unit))
-    whole = ca.sumsqr((here - begin) * unit)
     if is_ball:
         here = here - _count_turns(here - before, block, mechanism.winding)
     regularity, share, is_exact = _measure_regularity(solve, solved, at_pose, is_ball)
@@ -153,11 +151,10 @@ def build_newton_function(
     # The order of the rows and the sign at the pose determine the side. A ball joint has two
     # solutions for one orientation; the one on the pose's side is used.
     side = all_of((is_upright, share > 0.0)) if is_signed else is_upright
-    changes = ca.sparsify(changes) if kind is ca.SX else changes
     outputs = [
         here,
-        -changes,
-        _is_contracting(sizes_of_steps, None if is_ball else whole),
+        -ca.sparsify(changes) if kind is ca.SX else -changes,
+        _is_contracting(sizes_of_steps, None if is_ball else ca.sumsqr((here - begin) * unit)),
         side,
         all_of([*polished, regularity >= DEPENDENT**2] if is_ball else polished),
         other_residual,
