@@ -561,6 +561,11 @@ class Promises:
             sent |= told
             self.kept |= {joint for joint in over if 2 in self.held[joint] and 2 not in ending}
             self.since = {joint: t for joint, t in self.since.items() if joint not in over}
+            if over >= {*group.joints} and self.is_under_way(group):
+                # What is left of the trajectory never came to its last numbers.
+                for name in (*group.joints, *group.actuators):
+                    for row in (0, 1, 2):
+                        self.bases.pop((name, row), None)
             for joint in group.joints:
                 self.held[joint] |= own[joint]
                 self.bases |= {(joint, row): self.spells(joint, row) for row in own[joint]}

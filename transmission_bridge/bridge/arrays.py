@@ -76,7 +76,8 @@ class Arrays:
         going_on = ledger.actuators.copy()
         if is_end:
             told = ledger.array_numbers
-            is_same = going_on[VELOCITY] == told[VELOCITY]
+            # The array may have been clipped to a limit, or rounded by its unit.
+            is_same = np.isclose(going_on[VELOCITY], told[VELOCITY], rtol=1e-9, atol=0.0)
             going_on[VELOCITY] = np.where(is_same, told[VELOCITY], 0.0)
             going_on[EFFORT] = told[EFFORT]
         outward, _ = plan.outward.mask_outward(ledger.joints[VELOCITY:], state)
