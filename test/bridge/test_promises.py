@@ -10,7 +10,7 @@ import math
 from random import Random
 
 import numpy as np
-from promises import Promises
+from promises import clamp, Promises
 import pytest
 from state_paths import record
 from world import MODES, spread, way
@@ -720,6 +720,9 @@ class _Machine:
         """Return the command of a group that is still repeated, or an empty one."""
         model = self.model
         command = {joint: dict(model.held[joint]) for joint in group.joints}
+        # A partner that is held as measured beyond its limit is not commanded there.
+        if any(clamp(model.joints[j][0], x[0]) != x[0] for j, x in command.items() if 0 in x):
+            return {}
         timeout = model.timeout if model.timeout < math.inf else 0.5
         ends = [model.since.get(joint, -math.inf) + timeout for joint in command]
         is_one = len({*map(tuple, command.values())}) == 1 and command[group.joints[0]]
