@@ -304,6 +304,7 @@ TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400
 POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
 WRONG = "state_timeout has the wrong type (expected a number, found '10')"
 CHOICE = "limits cannot be accepted (expected 'clamp' or 'reject' or 'off', found 'clip')"
+PLUGINS = "['*=scripted_driver/Scripted']"
 NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
 
 
@@ -351,6 +352,15 @@ def test_mistake_of_the_user_is_a_sentence(start, module, words, code, sentence)
     assert child.ended() == code
     assert sentence in child.output
     assert 'Traceback' not in child.output
+
+
+def test_a_driver_of_a_file_is_named_by_hardware_plugins(start):
+    """As the error about a description without its name advises: the class is made."""
+    words = ('--urdf', URDF, '--driver', SCRIPTED, '--ros-args', '-p')
+    child = start(
+        '-m', f'transmission_bridge.ros.{BRIDGE}', *words, f'hardware_plugins:={PLUGINS}'
+    )
+    child.wait_for('<param name="script">')
 
 
 def test_node_that_cannot_be_made(start):

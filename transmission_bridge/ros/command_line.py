@@ -56,8 +56,15 @@ def run_node_command(
         raise SystemExit(130) from None
 
     plugins = [plugin for file in options.driver for plugin in file]
-    if plugins and options.urdf and not any(plugin in options.urdf for plugin in plugins):
-        parser.error(f'--driver: no <plugin> of the description is {" or ".join(plugins)}')
+    # A parameter file may have hardware_plugins.
+    if plugins and options.urdf and '--params-file' not in given:
+        texts = options.urdf, *given
+        if not any(plugin in text for plugin in plugins for text in texts):
+            names = ' or '.join(plugins)
+            parser.error(
+                f'--driver: no <plugin> of the description is {names}: write it in <hardware>, '
+                'or set hardware_plugins'
+            )
 
     def make_described_node() -> Any:
         # Imported here, because run() handles signals now, and these imports are slow.
