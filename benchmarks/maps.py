@@ -48,7 +48,7 @@ from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelA
 from transmission_bridge.transmissions.robot import AffineMap, Robot
 from transmission_bridge.transmissions.robot.affine_map import Workspace
 from transmission_bridge.transmissions.robot.function import RobotMap
-from transmission_bridge.transmissions.robot.layout import order_members
+from transmission_bridge.transmissions.robot.table import order_members
 
 Case = Callable[[], object]
 Figures = dict[str, list[float]]

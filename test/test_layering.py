@@ -36,8 +36,8 @@ ALLOWED |= {
     'kinematics': {*ALLOWED['transmissions'], 'spatial', 'transmissions'},
     'messages': {*ALLOWED['transmissions'], 'transmissions'},
 }
-ALLOWED |= {room: {*ALLOWED['messages'], 'kinematics', 'messages'} for room in ('bridge', 'sim')}
-ALLOWED['drivers'] = {*ALLOWED['sim'], 'sim'}
+ALLOWED['bridge'] = {*ALLOWED['messages'], 'kinematics', 'messages'}
+ALLOWED['drivers'] = ALLOWED['bridge']
 #: The two ends, which know nothing of each other.
 ALLOWED |= {room: {'', *ALLOWED} for room in ('ros', 'tools')}
 CORE = sorted(set(ALLOWED) - {'ros', 'tools'})

@@ -28,14 +28,13 @@ _FILES = (
     'arrays.py',
     'ledger.py',
     'trajectories.py',
-    'states/spells.py',
-    'states/pace.py',
+    'states/knowledge.py',
     'motion.py',
     'rules/rule.py',
     'rules/joint_rules.py',
     'rules/actuator_rules.py',
     'interface_history.py',
-    'stalls.py',
+    'inputs.py',
 )
 
 #: The state machine last: it takes longer.

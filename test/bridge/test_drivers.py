@@ -14,8 +14,7 @@ from state_paths import record, StatePath
 from world import check_ratios, reason, way, World
 from zoo.elements import leg, maps, params, ratio, transmission, urdf
 
-from transmission_bridge.bridge.driver_names import DriverNames
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverNames, DriverUnits
 from transmission_bridge.bridge.states.sensors import SensorPath
 from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States

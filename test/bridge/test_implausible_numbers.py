@@ -12,8 +12,8 @@ import pytest
 from zoo.elements import load, params, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.bridge import topic_based
-from transmission_bridge.bridge.implausible_numbers import warn_of_implausible_numbers
+from transmission_bridge.bridge import implausible
+from transmission_bridge.bridge.implausible import warn_of_implausible_numbers
 from transmission_bridge.bridge.robot_facts import list_command_timeouts
 from transmission_bridge.resources import resource
 
@@ -143,7 +143,7 @@ def cart(threshold=None, interface='velocity', plugin=TOPIC_BASED, second=''):
 @pytest.mark.parametrize('threshold', [None, '0', '1e-5', 'wrong'])
 def test_a_component_that_is_silent_at_its_target(threshold, timeout, words, interface):
     """It is warned of: its velocities and efforts continue when it stops, or end meanwhile."""
-    (finding,) = topic_based.warn_of_endless_commands(cart(threshold, interface), timeout)
+    (finding,) = implausible.warn_of_endless_commands(cart(threshold, interface), timeout)
     assert (finding.severity, finding.line) == ('warning', 4)
     assert f"of 'wheel' {words}" in finding.message
     assert "component 'hardware' sends nothing" in finding.message
@@ -165,14 +165,14 @@ def test_a_component_that_is_silent_at_its_target(threshold, timeout, words, int
 )
 def test_a_component_that_repeats_needs_a_timeout(given, timeout, found):
     """Others are not warned of."""
-    findings = topic_based.warn_of_endless_commands(cart(**given), timeout)
+    findings = implausible.warn_of_endless_commands(cart(**given), timeout)
     assert [each.found for each in findings] == found
 
 
 @pytest.mark.parametrize(('plugin', 'number'), [(TOPIC_BASED, 1), ('some/Hardware', 0)])
 def test_several_command_interfaces_are_warned_of(plugin, number):
     """Topic-based hardware sends those that a message has beside each other."""
-    findings = topic_based.warn_of_several_interfaces(cart(None, 'position', plugin, 'velocity'))
+    findings = implausible.warn_of_several_interfaces(cart(None, 'position', plugin, 'velocity'))
     assert [each.found for each in findings] == ["position and velocity of 'wheel'"] * number
 
 
@@ -204,7 +204,7 @@ def test_other_topics_of_a_component_are_warned_of(plugin, named, own, number):
     block = f'<ros2_control name="{{}}" type="system"><hardware><plugin>{plugin}</plugin>'
     block += f'{params(**named)}</hardware></ros2_control>'
     robot = load_description(f'<robot name="r">{block.format("x")}{block.format("y")}</robot>')
-    findings = topic_based.warn_of_other_topics(robot, lambda topic: own.get(topic, f'/{topic}'))
+    findings = implausible.warn_of_other_topics(robot, lambda topic: own.get(topic, f'/{topic}'))
     assert [each.subject for each in findings] == ['x'] * number + ['y'] * number
     for finding in findings:
         assert finding.severity == 'warning'

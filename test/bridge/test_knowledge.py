@@ -14,7 +14,7 @@ from world import reason, World
 from zoo.elements import numbered, pair, ratio, simple, WRIST
 
 from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.bridge.states.pace import Pace
+from transmission_bridge.bridge.states.knowledge import Pace
 from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import ParameterError

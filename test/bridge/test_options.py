@@ -13,14 +13,14 @@ import pytest
 from zoo.elements import load
 
 from transmission_bridge.bridge.options import options
+from transmission_bridge.bridge.options.files import (
+    read_parameters,
+    warn_of_unused_parameter_files,
+)
 from transmission_bridge.bridge.options.options import (
     BridgeOptions,
     list_parameter_names,
     split_pairs,
-)
-from transmission_bridge.bridge.options.parameter_file import (
-    read_parameters,
-    warn_of_unused_parameter_files,
 )
 from transmission_bridge.errors import ParameterError
 

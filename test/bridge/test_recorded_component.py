@@ -28,7 +28,7 @@ from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.tools.parameter_files import read_options
+from transmission_bridge.tools.files import read_options
 from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('yaml', reason='PyYAML is not installed')

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import pytest
 from state_paths import outcome
 
-from transmission_bridge.bridge.stalls import BLIND, StallWatch
+from transmission_bridge.bridge.inputs import BLIND, StallWatch
 from transmission_bridge.errors import MessageError
 
 #: Longest time between ticks that is no stall [s].

@@ -12,8 +12,8 @@ import random
 import pytest
 from zoo.elements import maps, numbered, ratio, simple, transmission
 
+from transmission_bridge.bridge.options.files import TunedFile
 from transmission_bridge.bridge.options.options import list_parameter_names, strip_prefixes
-from transmission_bridge.bridge.options.tuned_file import TunedFile
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.transmissions import RobotTransmissions

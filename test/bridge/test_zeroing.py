@@ -11,8 +11,8 @@ import pytest
 from state_paths import outcome
 from zoo.elements import ANKLE, leg, maps, params, ratio, transmission
 
-from transmission_bridge.bridge.zeroing.homing import compute_absolute_targets
-from transmission_bridge.bridge.zeroing.zeroing import (
+from transmission_bridge.bridge.zeroing import (
+    compute_absolute_targets,
     compute_zero_offsets,
     list_settled_joints,
     list_wanted_positions,

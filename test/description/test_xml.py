@@ -7,9 +7,9 @@ from hypothesis import given, strategies as st
 import pytest
 
 from transmission_bridge.description import load_description
-from transmission_bridge.description.document.source import MAX_BYTES
 from transmission_bridge.description.document.xml import (
     MAX_ATTRIBUTES,
+    MAX_BYTES,
     MAX_DEPTH,
     MAX_ELEMENTS,
     parse_xml,

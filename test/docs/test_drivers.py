@@ -17,7 +17,7 @@ from waiting import wait
 from zoo.elements import of_snippet
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.drivers import (
     add_driver,
     DriverHost,

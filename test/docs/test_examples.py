@@ -20,7 +20,7 @@ from state_paths import state_path
 from sts_bus import Bus, PortThread, Servo, TORQUE
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.drivers import find_drivers, list_encoder_periods
 from transmission_bridge.messages.joint_state import LayoutTable

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from zoo import elements
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ShapeError, TransmissionError, UnknownNameError
 from transmission_bridge.kinematics import actuator_gains

@@ -11,8 +11,8 @@ import math
 import pytest
 from zoo.elements import ratio, transmission, urdf
 
+from transmission_bridge.bridge.options.files import warn_of_unused_parameter_files
 from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.bridge.options.parameter_file import warn_of_unused_parameter_files
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros

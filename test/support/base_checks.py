@@ -19,8 +19,7 @@ from transmission_bridge.interfaces import (
     interfaces_of,
     Quantity,
 )
-from transmission_bridge.transmissions.conformance.checks import make_inputs
-from transmission_bridge.transmissions.conformance.samples import opposite_direction
+from transmission_bridge.transmissions.conformance.suite import make_inputs, opposite_direction
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot.function import RobotMap
 

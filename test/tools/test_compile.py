@@ -33,11 +33,12 @@ import casadi as ca
 from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
 from transmission_bridge.tools.compiler.compiled_robot import (
     CompiledRobot,
+    count_operations,
+    is_reversible,
     iterate_steps,
+    LiveNumbers,
     StateModel,
 )
-from transmission_bridge.tools.compiler.live_numbers import is_reversible, LiveNumbers
-from transmission_bridge.tools.compiler.operations import count_operations
 from transmission_bridge.transmissions.equation_transmission import EquationTransmission, Parameter
 from transmission_bridge.transmissions.robot.program import iterate_parts
 

@@ -24,10 +24,9 @@ import transmission_bridge
 import transmission_bridge as tb
 from transmission_bridge.description import load_description
 from transmission_bridge.resources import resource
-from transmission_bridge.sim.demo_motion import command_at, MOTIONS
-from transmission_bridge.tools.demo import formulas
-from transmission_bridge.tools.demo.comparison import Comparison
-from transmission_bridge.tools.demo.formulas import JOINTS
+from transmission_bridge.tools import demo_formulas as formulas
+from transmission_bridge.tools.demo import command_at, Comparison, MOTIONS
+from transmission_bridge.tools.demo_formulas import JOINTS
 
 # -- formulas ------------------------------------------------------------------------------------
 

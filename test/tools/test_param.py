@@ -11,12 +11,12 @@ import signal
 from hypothesis import given, strategies as st
 import pytest
 
-from transmission_bridge.tools.param import format_parameters
-from transmission_bridge.tools.parameter_files import (
+from transmission_bridge.tools.files import (
     format_numbers,
     format_parameter_file,
     read_parameter_file,
 )
+from transmission_bridge.tools.param import format_parameters
 from transmission_bridge.tools.zero import list_offsets
 
 ROLL = 'transmissions.good_transmission.joints.good.offset'

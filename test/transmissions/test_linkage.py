@@ -38,7 +38,6 @@ from transmission_bridge.transmissions.linkage.tree import (
 from transmission_bridge.transmissions.mechanism import (
     block_system,
     corrector,
-    elimination,
     newton,
 )
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
@@ -237,7 +236,7 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(linkages, of, d
 def write_out(monkeypatch, rows):
     """Let larger systems of equations than this be factorised by calls."""
     limits = [(module, 'WRITTEN_OUT') for module in (block_system, corrector, newton)]
-    limits += [(module, 'BY_MINORS') for module in (block_system, corrector, elimination)]
+    limits += [(module, 'BY_MINORS') for module in (block_system, corrector)]
     for module, name in limits:
         monkeypatch.setattr(module, name, rows)
 

@@ -19,7 +19,7 @@ from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
 from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.mechanism import part
-from transmission_bridge.transmissions.mechanism.elimination import (
+from transmission_bridge.transmissions.mechanism.block_system import (
     build_determinant,
     compute_pivot_order,
     Elimination,

@@ -14,7 +14,7 @@ from state_paths import record, StatePath
 from zoo import elements
 from zoo.elements import params, ratio, transmission
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.interfaces import interfaces_of

@@ -5,14 +5,20 @@
 
 from __future__ import annotations
 
+from transmission_bridge.bridge.actuator_drivers import (
+    DriverNames as DriverNames,
+    DriverUnits as DriverUnits,
+)
 from transmission_bridge.bridge.bridge import Bridge as Bridge
-from transmission_bridge.bridge.driver_names import DriverNames as DriverNames
-from transmission_bridge.bridge.driver_units import DriverUnits as DriverUnits
 from transmission_bridge.bridge.gate import Gate as Gate
-from transmission_bridge.bridge.implausible_numbers import (
+from transmission_bridge.bridge.implausible import (
+    warn_of_endless_commands as warn_of_endless_commands,
     warn_of_implausible_numbers as warn_of_implausible_numbers,
+    warn_of_other_topics as warn_of_other_topics,
+    warn_of_several_interfaces as warn_of_several_interfaces,
 )
 from transmission_bridge.bridge.inputs import (
+    StallWatch as StallWatch,
     Stamp as Stamp,
     TopicStatistics as TopicStatistics,
 )
@@ -23,11 +29,7 @@ from transmission_bridge.bridge.readers import (
     list_command_names as list_command_names,
     SINGLE_TOPICS as SINGLE_TOPICS,
 )
-from transmission_bridge.bridge.robot import load_transmissions as load_transmissions
-from transmission_bridge.bridge.robot_facts import compute_motor_bounds as compute_motor_bounds
-from transmission_bridge.bridge.stalls import StallWatch as StallWatch
-from transmission_bridge.bridge.topic_based import (
-    warn_of_endless_commands as warn_of_endless_commands,
-    warn_of_other_topics as warn_of_other_topics,
-    warn_of_several_interfaces as warn_of_several_interfaces,
+from transmission_bridge.bridge.robot_facts import (
+    compute_motor_bounds as compute_motor_bounds,
+    load_transmissions as load_transmissions,
 )

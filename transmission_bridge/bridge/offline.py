@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.states.state_map import DriverIndex, empty_if_unknown, StateMap

@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_names import Recipient
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits, Recipient
 from transmission_bridge.bridge.inputs import as_slice, Stamp
 from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.messages import JointStateWriter, TrajectoryRecord, Waypoint

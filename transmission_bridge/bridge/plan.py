@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_names import check_array_order, DriverNames
+from transmission_bridge.bridge.actuator_drivers import check_array_order, DriverNames
 from transmission_bridge.bridge.motion import is_mixed, Pattern
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
 from transmission_bridge.bridge.outlets import CommandOutlet, Outlets, TrajectoryOutlet

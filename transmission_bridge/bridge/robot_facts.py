@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules need to know of a robot and the options of its bridge."""
+"""The maps of a robot by options, and what the rules need to know of both."""
 
 from __future__ import annotations
 
@@ -9,11 +9,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
+from transmission_bridge.bridge.options.options import (
+    AUTO,
+    BridgeOptions,
+    COMMAND_TIMEOUT,
+    split_pairs,
+)
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.interfaces import FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
 from transmission_bridge.types import Array, Index, Mask
+
+
+def load_transmissions(
+    description: RobotDescription, options: BridgeOptions
+) -> RobotTransmissions:
+    """
+    Return the maps of a robot with the numbers of its description, before any tuning.
+
+    :raises ParameterError: If an option cannot be used with this robot.
+    :raises UnknownNameError: If an option contains a name that this robot does not have.
+    """
+    return RobotTransmissions(
+        description,
+        pass_through=options.pass_through,
+        passive_joints=options.passive_joints,
+        actuator_units=split_pairs('actuator_units', options.actuator_units),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

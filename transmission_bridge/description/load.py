@@ -13,8 +13,7 @@ from transmission_bridge.description.checks import (
     check_block_joints,
     check_mimic_joints,
 )
-from transmission_bridge.description.document.source import description_text
-from transmission_bridge.description.document.xml import Element, parse_xml
+from transmission_bridge.description.document.xml import description_text, Element, parse_xml
 from transmission_bridge.description.findings import Findings, Level
 from transmission_bridge.description.ros2_control import add_implied_actuators, read_ros2_control
 from transmission_bridge.description.specs import RobotDescription

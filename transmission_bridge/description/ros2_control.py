@@ -18,7 +18,6 @@ from transmission_bridge.description.document.values import (
 )
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import ANY_NAME, NAME, NOT_READ, Row, Value
 from transmission_bridge.description.specs import (
     ComponentSpec,
     InterfaceSpec,
@@ -26,7 +25,16 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
 )
 from transmission_bridge.description.transmission_element import Draft, PARAM, ROS2_TRANSMISSION
-from transmission_bridge.description.walker import Fields, make_spec, Walker
+from transmission_bridge.description.walker import (
+    ANY_NAME,
+    Fields,
+    make_spec,
+    NAME,
+    NOT_READ,
+    Row,
+    Value,
+    Walker,
+)
 from transmission_bridge.errors import closest
 
 #: The command interfaces that a JointState has a field for.

@@ -18,7 +18,6 @@ from transmission_bridge.description.document.values import (
 )
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import ANY_NAME, NAME, NOT_READ, Place, Row, Value
 from transmission_bridge.description.specs import (
     Dialect,
     ParameterSpec,
@@ -26,7 +25,17 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.description.walker import Fields, make_spec, Walker
+from transmission_bridge.description.walker import (
+    ANY_NAME,
+    Fields,
+    make_spec,
+    NAME,
+    NOT_READ,
+    Place,
+    Row,
+    Value,
+    Walker,
+)
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------
 

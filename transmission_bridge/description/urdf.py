@@ -19,7 +19,6 @@ from transmission_bridge.description.document.values import (
 )
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import NAME, Row, Twice, Value
 from transmission_bridge.description.specs import (
     DynamicsSpec,
     JointLimits,
@@ -29,7 +28,15 @@ from transmission_bridge.description.specs import (
     MimicSpec,
     Pose,
 )
-from transmission_bridge.description.walker import Fields, Unusable, Walker
+from transmission_bridge.description.walker import (
+    Fields,
+    NAME,
+    Row,
+    Twice,
+    Unusable,
+    Value,
+    Walker,
+)
 from transmission_bridge.errors import closest
 
 #: Types of joints that have no axis.

@@ -1,18 +1,194 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated drive as a driver."""
+"""A simulated drive, and the driver of its motors."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
+from enum import IntEnum
+import math
 from time import monotonic
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
 
 from transmission_bridge.drivers.driver import Command, Driver, Hardware
-from transmission_bridge.sim import Drive, DriverSettings, Mode
+from transmission_bridge.errors import make_option_error, ShapeError
 from transmission_bridge.types import Array
+
+# -- Settings ------------------------------------------------------------------------------------
+
+
+def _setting(default: float, least: float, most: float) -> Any:
+    return field(default=default, metadata={'range': (least, most)})
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSettings:
+    """
+    The numbers of a simulated driver, the same for every actuator.
+
+    The plant is by default a motor of some hundred watts with a gear: with a reduction of 100 the
+    joint has 10,000 times its inertia and damping.
+
+    :param time_constant: Of the response to a command [s].
+    :param inertia: Inertia that the effort moves [kg m^2, or kg].
+    :param damping: Viscous damping against the effort [N m s/rad, or N s/m].
+    :raises ParameterError: If a number is outside its range, NaN included.
+    """
+
+    time_constant: float = _setting(0.05, 1e-4, 100.0)
+    inertia: float = _setting(1e-4, 1e-6, 1e6)
+    damping: float = _setting(1e-3, 1e-6, 1e6)
+
+    def __post_init__(self) -> None:
+        """Check every number against its range."""
+        for setting in fields(self):
+            (least, most), value = setting.metadata['range'], getattr(self, setting.name)
+            if not least <= value <= most:
+                raise make_option_error(setting.name, f'a number in [{least:g}, {most:g}]', value)
+
+
+class Mode(IntEnum):
+    """
+    The commanded quantity of an actuator; ``NONE`` in a command leaves it unchanged.
+
+    The order is the precedence within one message: a velocity or effort beside a position is a
+    feed-forward hint of the same command, not another mode.
+    """
+
+    NONE = -1
+    POSITION = 0
+    VELOCITY = 1
+    EFFORT = 2
+
+
+# -- The plant -----------------------------------------------------------------------------------
+#
+# Each actuator has a position ``x``, a velocity ``v = x'`` and an effort ``tau``, which moves a
+# damped inertia without gravity. With ``T`` the time constant, ``I`` the inertia, ``b`` the
+# damping and ``*`` the target:
+#
+# ========== ===================================== ====================================
+# mode       quantity that follows the target      other quantities
+# ========== ===================================== ====================================
+# position   ``x' = (x* - x) / T``                 ``v = x'``, ``tau = I v' + b v``
+# velocity   ``v' = (v* - v) / T``                 ``x' = v``, ``tau = I v' + b v``
+# effort     ``tau' = (tau* - tau) / T``           ``I v' = tau - b v``, ``x' = v``
+# ========== ===================================== ====================================
+#
+# ``x' = v`` and ``I v' + b v = tau`` hold in every mode. Position is continuous. In a first-order
+# response a position command makes the velocity jump to ``(x* - x) / T``, and a velocity command
+# makes the effort jump. A drive without a command holds its position.
+#
+# Targets are constant between commands, so every step has a closed solution: the state after
+# ``dt`` does not depend on the number of steps.
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """
+    The state of all actuators of a drive. Immutable; every method returns a new drive.
+
+    Made by :meth:`at_rest`. Arrays have shape ``(n,)`` and must not be changed.
+
+    :param dynamics: Time constant, inertia and damping.
+    :param position: ``x`` [rad or m].
+    :param velocity: ``v`` [rad/s or m/s].
+    :param effort: ``tau`` [N m or N].
+    :param mode: Mode of each actuator, values of :class:`Mode`.
+    :param target: Target of each actuator, unit by mode.
+    """
+
+    dynamics: DriverSettings
+    position: Array
+    velocity: Array
+    effort: Array
+    mode: NDArray[np.int8]
+    target: Array
+
+    @classmethod
+    def at_rest(cls, position: npt.ArrayLike, dynamics: DriverSettings | None = None) -> Drive:
+        """
+        Return a drive that holds a position.
+
+        :param position: The position, shape ``(n,)`` [rad or m].
+        :raises ShapeError: If ``position`` has another shape.
+        """
+        start = np.array(position, dtype=np.float64)
+        if start.ndim != 1:
+            raise ShapeError('position', expected='(n,)', found=start.shape)
+        none, mode = np.zeros(len(start)), np.full(len(start), Mode.POSITION, dtype=np.int8)
+        return cls(dynamics or DriverSettings(), start, none, none, mode, start)
+
+    def commanded(self, mode: NDArray[np.int8], target: Array) -> Drive:
+        """
+        Return the drive right after a command.
+
+        :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: the actuator keeps its own.
+        :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode.
+        """
+        given = mode != Mode.NONE
+        mode, target = np.where(given, mode, self.mode), np.where(given, target, self.target)
+        return replace(self, mode=mode, target=target)._consistent()
+
+    def advanced(self, dt: float) -> Drive:
+        """
+        Return the drive ``dt`` later.
+
+        In mode effort, with the rates ``p = 1/T`` and ``r = b/I``, ``e = tau* - tau(0)``::
+
+            tau(t) = tau(0) + e (1 - exp(-p t))
+            v(t)   = v(0) exp(-r t) + tau*/b (1 - exp(-r t)) - e/I D(t)
+            D(t)   = (exp(-p t) - exp(-r t)) / (r - p)
+            x(t)   = x(0) + (integral of tau - I (v(t) - v(0))) / b
+
+        :param dt: [s], not negative.
+        :raises ValueError: If ``dt`` is negative or not finite.
+        """
+        if not (math.isfinite(dt) and dt >= 0.0):
+            raise ValueError(f'dt: expected a finite number of seconds from zero, found {dt!r}')
+        d, target, velocity = self.dynamics, self.target, self.velocity
+        time, p, r = d.time_constant, 1.0 / d.time_constant, d.damping / d.inertia
+        gain = -math.expm1(-p * dt)
+        error = target - self.effort
+        # D = t exp(-min(p, r) t) (1 - exp(-z))/z with z = |p - r| t avoids 0/0 for equal rates.
+        z = abs(p - r) * dt
+        divided = dt * math.exp(-min(p, r) * dt) * (-math.expm1(-z) / z if z > 0.0 else 1.0)
+        after = (
+            velocity
+            - math.expm1(-r * dt) * (target / d.damping - velocity)
+            - error / d.inertia * divided
+        )
+        impulse = target * dt - error * time * gain
+        missing = target - velocity
+        moved = np.choose(
+            self.mode,
+            [
+                gain * (target - self.position),
+                target * dt - missing * time * gain,
+                (impulse - d.inertia * (after - velocity)) / d.damping,
+            ],
+        )
+        return replace(
+            self,
+            position=self.position + moved,
+            velocity=np.choose(self.mode, [velocity, velocity + gain * missing, after]),
+            effort=self.effort + gain * error,
+        )._consistent()
+
+    def _consistent(self) -> Drive:
+        """Return the drive with the velocities and efforts of its modes."""
+        d = self.dynamics
+        lag = (self.target - self.position) / d.time_constant
+        velocity = np.where(self.mode == Mode.POSITION, lag, self.velocity)
+        other = np.where(self.mode == Mode.POSITION, 0.0, self.target)
+        followed = d.inertia * (other - velocity) / d.time_constant + d.damping * velocity
+        effort = np.where(self.mode == Mode.EFFORT, self.effort, followed)
+        return replace(self, velocity=velocity, effort=effort)
 
 
 class SimulatedDriver(Driver):
@@ -20,7 +196,7 @@ class SimulatedDriver(Driver):
     Motors of some hundred watts without load, each with a first-order response to commands.
 
     ``<hardware>``: ``rate`` [Hz], ``time_constant`` [s], ``inertia`` [kg m^2 or kg], ``damping``
-    [N m s/rad or N s/m] of all motors, see :class:`~transmission_bridge.sim.DriverSettings`;
+    [N m s/rad or N s/m] of all motors, see :class:`DriverSettings`;
     ``noise``: standard deviation of the read positions. Actuators: ``start``, the position at the
     start (zero, or within the limits of the joints), and the stops ``stop_lower`` and
     ``stop_upper``. Positions are in the actuator's unit.

@@ -19,6 +19,9 @@ from transmission_bridge.kinematics.device import (
 from transmission_bridge.kinematics.gains import (
     actuator_gains as actuator_gains,
     ActuatorGains as ActuatorGains,
+    compute_lost_share as compute_lost_share,
+    compute_ratios as compute_ratios,
+    Ratios as Ratios,
 )
 from transmission_bridge.kinematics.joint import (
     ChildMotion as ChildMotion,
@@ -32,11 +35,6 @@ from transmission_bridge.kinematics.joint import (
 from transmission_bridge.kinematics.limits import (
     effort_box as effort_box,
     tight_box as tight_box,
-)
-from transmission_bridge.kinematics.ratios import (
-    compute_lost_share as compute_lost_share,
-    compute_ratios as compute_ratios,
-    Ratios as Ratios,
 )
 from transmission_bridge.kinematics.tree import (
     joint_from_spec as joint_from_spec,

@@ -24,8 +24,13 @@ from transmission_bridge.errors import ParameterError
 from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_lerobot
 from transmission_bridge.tools.calibration.orca import CONFIG, write_orca
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
-from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.parameter_files import Entry, format_numbers, format_parameter_file
+from transmission_bridge.tools.files import (
+    check_output,
+    Entry,
+    format_numbers,
+    format_parameter_file,
+    write_output,
+)
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
 from transmission_bridge.transmissions import (
     ACTUATOR_LIMITS,

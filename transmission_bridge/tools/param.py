@@ -21,8 +21,7 @@ from transmission_bridge.tools.bridge_client import (
     require_answer,
 )
 from transmission_bridge.tools.cli import Console, Exit, FailedError, optional, UsageError
-from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.parameter_files import format_parameter_file
+from transmission_bridge.tools.files import check_output, format_parameter_file, write_output
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

@@ -32,7 +32,7 @@ from transmission_bridge.errors import (
     UnknownNameError,
 )
 from transmission_bridge.tools.cli import Console, printable, UsageError
-from transmission_bridge.tools.parameter_files import place_of, read_options, read_parameter_file
+from transmission_bridge.tools.files import place_of, read_options, read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: The file name for standard input.

@@ -42,17 +42,15 @@ from transmission_bridge.transmissions.tunable import (
 )
 
 if TYPE_CHECKING:
-    from transmission_bridge.transmissions.differential import (
-        DifferentialTransmission as DifferentialTransmission,
-    )
     from transmission_bridge.transmissions.equation_transmission import (
         EquationTransmission as EquationTransmission,
         Parameter as Parameter,
     )
-    from transmission_bridge.transmissions.four_bar_linkage import (
+    from transmission_bridge.transmissions.linear_types import (
+        DifferentialTransmission as DifferentialTransmission,
         FourBarLinkageTransmission as FourBarLinkageTransmission,
+        SimpleTransmission as SimpleTransmission,
     )
-    from transmission_bridge.transmissions.simple import SimpleTransmission as SimpleTransmission
     from transmission_bridge.transmissions.tabulated import (
         TabulatedTransmission as TabulatedTransmission,
     )

@@ -10,7 +10,16 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.status import REASONS
+#: No position is found; for ``SINGULAR``, a velocity or an effort is unknown.
+OUT_OF_DOMAIN, NO_CONVERGENCE, OTHER_BRANCH, SINGULAR = 1, 2, 4, 8
+
+#: Names of the bits in a report.
+REASONS = {
+    OUT_OF_DOMAIN: 'domain',
+    NO_CONVERGENCE: 'no_convergence',
+    OTHER_BRANCH: 'branch',
+    SINGULAR: 'singular',
+}
 
 
 class MapReport:

@@ -26,7 +26,7 @@ from transmission_bridge.interfaces import (
 )
 from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.registry import Registry
-from transmission_bridge.transmissions.robot import layout
+from transmission_bridge.transmissions.robot import table
 from transmission_bridge.transmissions.robot.affine_map import AffineStream
 from transmission_bridge.transmissions.robot.function import RobotMap
 from transmission_bridge.transmissions.robot.table import Robot
@@ -86,8 +86,8 @@ class RobotTransmissions(Robot):
         #: A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint
         #: that does not exist, and may refer to any of them.
         self.withheld: Mapping[str, str]
-        passed, self.withheld, more = layout.pass_joints(robot) if pass_through else ((), {}, ())
-        super().__init__(*layout.order_members(robot, (*built, *passed)))
+        passed, self.withheld, more = table.pass_joints(robot) if pass_through else ((), {}, ())
+        super().__init__(*table.order_members(robot, (*built, *passed)))
         #: Findings of the description, of building its transmissions and of binding them.
         self.findings = (*robot.findings, *findings, *more)
         units = self._pass_through_units(actuator_units or {})

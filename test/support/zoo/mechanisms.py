@@ -27,8 +27,7 @@ from transmission_bridge.transmissions.crank_slider import (
     HingedCylinder,
 )
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
-from transmission_bridge.transmissions.robot.layout import order_members
-from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.robot.table import order_members, Robot
 from transmission_bridge.transmissions.transmission import Transmission
 
 LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}

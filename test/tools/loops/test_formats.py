@@ -12,8 +12,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.errors import DescriptionError
-from transmission_bridge.tools.loops.mjcf import read_mjcf
-from transmission_bridge.tools.loops.mjcf_model import Mjcf
+from transmission_bridge.tools.loops.mjcf import Mjcf, read_mjcf
 
 SITES = """<site name="closing_rod_1" pos="0 0 -0.38"/>"""
 

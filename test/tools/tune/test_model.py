@@ -17,7 +17,7 @@ from transmission_bridge.bridge.options.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.parameter_files import read_parameter_file
+from transmission_bridge.tools.files import read_parameter_file
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
 from transmission_bridge.tools.tune.robots import compute_start_position, FileRobot
 from transmission_bridge.transmissions import RobotTransmissions

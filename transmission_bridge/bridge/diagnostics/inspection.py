@@ -14,10 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.contradictions import (
-    compute_measured_limits,
-    describe_joints_beyond,
-)
 from transmission_bridge.bridge.diagnostics.status import (
     ERROR,
     EventHistory,
@@ -27,6 +23,10 @@ from transmission_bridge.bridge.diagnostics.status import (
     UNITS_OF,
     UNKNOWN,
     WARN,
+)
+from transmission_bridge.bridge.implausible import (
+    compute_measured_limits,
+    describe_joints_beyond,
 )
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.states.turns import OpenTurn

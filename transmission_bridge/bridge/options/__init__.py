@@ -5,6 +5,15 @@
 
 from __future__ import annotations
 
+from transmission_bridge.bridge.options.files import (
+    describe_damaged_files as describe_damaged_files,
+    describe_leaf as describe_leaf,
+    PARAMETERS as PARAMETERS,
+    read_number as read_number,
+    read_parameters as read_parameters,
+    TunedFile as TunedFile,
+    warn_of_unused_parameter_files as warn_of_unused_parameter_files,
+)
 from transmission_bridge.bridge.options.options import (
     AUTO as AUTO,
     BridgeOptions as BridgeOptions,
@@ -21,12 +30,3 @@ from transmission_bridge.bridge.options.options import (
     strip_prefixes as strip_prefixes,
     warn_of_lost_names as warn_of_lost_names,
 )
-from transmission_bridge.bridge.options.parameter_file import (
-    describe_damaged_files as describe_damaged_files,
-    describe_leaf as describe_leaf,
-    PARAMETERS as PARAMETERS,
-    read_number as read_number,
-    read_parameters as read_parameters,
-    warn_of_unused_parameter_files as warn_of_unused_parameter_files,
-)
-from transmission_bridge.bridge.options.tuned_file import TunedFile as TunedFile

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs, WRAP_PERIOD
 from transmission_bridge.bridge.robot_facts import compute_motor_bounds
 from transmission_bridge.errors import (

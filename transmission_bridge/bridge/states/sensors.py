@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
 from transmission_bridge.bridge.states.state_map import DriverIndex

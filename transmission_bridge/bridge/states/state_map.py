@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.inputs import Entries, find_entries, LayoutCache, Stamp
 from transmission_bridge.bridge.options.options import (
     BridgeOptions,

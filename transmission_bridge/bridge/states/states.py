@@ -26,9 +26,7 @@ from transmission_bridge.bridge.inputs import (
 )
 from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
-from transmission_bridge.bridge.states.heard_driver import HeardDriver
-from transmission_bridge.bridge.states.pace import Pace
-from transmission_bridge.bridge.states.spells import Spells
+from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace, Spells
 from transmission_bridge.bridge.states.state_map import DriverIndex, StateMap
 from transmission_bridge.bridge.states.turns import Turns
 from transmission_bridge.errors import MessageError

@@ -1,16 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-Zeroing: offsets for which the present actuator positions map to wanted joint positions.
-
-An offset of a joint is added in joint coordinates, ``q = f(a) + offset``. Therefore
-``new = old + (wanted - present)`` for each joint, including coupled ones.
-
-If actuators have the offsets, as in a linkage, ``a = n (d - offset)`` with ``d`` the position of
-the joint that the actuator turns. The inverse map of the wanted positions is ``a``, and
-``new = old + (a - present) / n``.
-"""
+"""Zeroing: offsets for which present actuator positions map to wanted positions of joints."""
 
 from __future__ import annotations
 
@@ -20,7 +11,6 @@ import math
 
 import numpy as np
 
-from transmission_bridge.bridge.zeroing.rest import check_at_rest
 from transmission_bridge.errors import (
     closest,
     counted,
@@ -30,6 +20,57 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
 from transmission_bridge.types import Array, Mask
+
+#: Largest age of a state of which services use the numbers [s].
+MAX_AGE = 5.0
+
+
+def check_at_rest(
+    robot: RobotTransmissions,
+    joints: Collection[str],
+    actuators: Array,
+    *,
+    held: Mask,
+    max_velocity: float,
+) -> None:
+    """
+    Check that no joint, and no joint coupled to it, holds a position command or moves.
+
+    :param joints: Names.
+    :param actuators: Present positions, velocities, efforts of the actuators in SI, shape
+        ``(3, n_actuators)``, NaN if unknown or stale.
+    :param held: Mask of the joints that hold a position command, shape ``(n_joints,)``.
+    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. If the velocity of a
+        joint is unknown, the velocities of its actuators are compared.
+    :raises MessageError: If one holds a position command (``held``) or is moving (``moving``).
+    """
+    velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
+    bindings = {robot.joint_names[index]: each for each in robot.bindings for index in each.joints}
+    for wanted, index in [(name, index) for name in joints for index in bindings[name].joints]:
+        name = robot.joint_names[index]
+        about = name if name == wanted else f'{name}, coupled to {wanted},'
+        if held[index]:
+            raise MessageError(
+                'held',
+                f'{about} is holding a position command; changing its numbers would move it',
+            )
+        speeds = [(about, velocity[index])]
+        if math.isnan(velocity[index]):
+            about = f'the velocity of {about} is unknown, and its actuator'
+            speeds = [
+                (f'{about} {robot.actuator_names[actuator]}', actuators[1, actuator])
+                for actuator in bindings[wanted].actuators
+            ]
+        for what, speed in speeds:
+            if math.isnan(speed):
+                raise MessageError('moving', f'{what} may be moving: its speed is unknown')
+            if abs(speed) > max_velocity:
+                raise MessageError(
+                    'moving',
+                    f'{what} is moving at {speed:g}, more than zero_max_velocity '
+                    f'({max_velocity:g})',
+                )
+
 
 #: Largest difference between the mapped and the wanted position, relative to one plus the numbers
 #: involved; the second value is for solved positions.
@@ -316,3 +357,56 @@ def _check_result(
             raise MessageError(
                 'not_additive', f'with {about}, {name} does not map {joint} to {target!r}'
             )
+
+
+def compute_absolute_targets(
+    robot: RobotTransmissions, names: tuple[str, ...], absolute: Array
+) -> dict[str, float]:
+    """
+    Return the positions of joints measured by their absolute encoders.
+
+    The encoder has to measure the joint. A mapped absolute position contains the same offset, so
+    no offset can remove the difference.
+
+    :param names: The joints, empty: all with an offset, an encoder that measures the joint, and a
+        reading.
+    :param absolute: Absolute positions of the joints [rad or m], shape ``(n_joints,)``, NaN:
+        unknown.
+    :raises MessageError: If a joint, or every joint, has no absolute position (``no_absolute``),
+        or if the absolute position is mapped (``mapped_absolute``).
+    """
+    measured: Mapping[str, float] = {
+        name: float(value)
+        for name, value in zip(robot.joint_names, absolute, strict=True)
+        if np.isfinite(value)
+    }
+    with_offset = list_zeroable_joints(robot)
+    owners = {
+        member.name: binding.spec.name
+        for binding in robot.bindings
+        for member in binding.spec.joints
+        if member.name in with_offset
+    }
+    of_joints = {name for name, owner in owners.items() if owner in robot.ignore_absolute_encoder}
+    for name in names:
+        if name in owners and name not in of_joints:
+            raise MessageError(
+                'mapped_absolute',
+                f'the absolute position of {name} is mapped with the same offset as its position, '
+                'so no offset can make them equal: let the driver count from its absolute '
+                'encoder, or, if the encoder measures the joint, set ignore_absolute_encoder of '
+                f"transmission '{owners[name]}'",
+            )
+        if name in of_joints and name not in measured:
+            raise MessageError('no_absolute', f'no fresh absolute position of {name}')
+    chosen = names or tuple(
+        name for name in robot.joint_names if name in of_joints and name in measured
+    )
+    if not chosen:
+        raise MessageError(
+            'no_absolute',
+            'no joint with an offset has a fresh absolute position of its own '
+            '(ignore_absolute_encoder)',
+        )
+    # Joints without an offset are rejected by name when the offsets are computed.
+    return {name: measured.get(name, 0.0) for name in chosen}

@@ -11,11 +11,6 @@ from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
     from transmission_bridge.description.document.number_editor import NumberEditor as NumberEditor
-    from transmission_bridge.description.document.source import (
-        description_text as description_text,
-        MAX_BYTES as MAX_BYTES,
-        read_file as read_file,
-    )
     from transmission_bridge.description.document.values import (
         INFINITE as INFINITE,
         MECHANICAL_REDUCTION as MECHANICAL_REDUCTION,
@@ -28,8 +23,11 @@ if TYPE_CHECKING:
         VisualSpec as VisualSpec,
     )
     from transmission_bridge.description.document.xml import (
+        description_text as description_text,
         Element as Element,
+        MAX_BYTES as MAX_BYTES,
         parse_xml as parse_xml,
+        read_file as read_file,
     )
 
 __all__, __getattr__ = import_lazily(__name__)

@@ -18,18 +18,20 @@ from typing import Any, TypeAlias
 
 from lxml import etree
 
-from transmission_bridge.description.document.source import (
-    blank_prolog,
-    decode_text,
-    description_text,
-)
 from transmission_bridge.description.document.values import (
     INFINITE,
     MECHANICAL_REDUCTION,
     OFFSET,
     parse_number,
 )
-from transmission_bridge.description.document.xml import MARKUP, parse_xml, strip_prefix
+from transmission_bridge.description.document.xml import (
+    blank_prolog,
+    decode_text,
+    description_text,
+    MARKUP,
+    parse_xml,
+    strip_prefix,
+)
 from transmission_bridge.description.specs import (
     Dialect,
     ParameterSpec,

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from itertools import chain
 import os
 
-from transmission_bridge.description.document.source import description_text
 from transmission_bridge.description.document.values import read_color, read_number, read_vector
-from transmission_bridge.description.document.xml import Element, parse_xml
+from transmission_bridge.description.document.xml import description_text, Element, parse_xml
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import Row, Value
 from transmission_bridge.description.specs import Pose
 from transmission_bridge.description.urdf import ORIGIN, whole
-from transmission_bridge.description.walker import Fields, Walker
+from transmission_bridge.description.walker import Fields, Row, Value, Walker
 
 #: Red, green, blue and opacity, each from 0 to 1.
 Color = tuple[float, float, float, float]

@@ -1,19 +1,144 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge card``: numbers of joints from numbers of motors."""
+"""``transmission_bridge card``: numbers of joints from those of motors, in tables and JSON."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.tools.card.cards import Card, make_card
+from transmission_bridge.tools.card.cards import Card, Crank, list_losses, make_card
 from transmission_bridge.tools.card.motors import read_motors
 from transmission_bridge.tools.card.simulators import write_isaac_lab, write_mjcf
-from transmission_bridge.tools.card.tables import describe_card, list_lines
-from transmission_bridge.tools.cli import Console, Exit, printable, Result, UsageError
+from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, UsageError
+from transmission_bridge.tools.limit_report import convert_to_json, format_range
 from transmission_bridge.tools.robot import robot_of_command
+from transmission_bridge.types import Array
+
+
+def _find_range(values: Array) -> Any:
+    """Return the ends of values over all positions, for JSON; ``None`` if they are unknown."""
+    ends = (float(values.min()), float(values.max()))
+    return None if np.isnan(ends[0]) else convert_to_json(ends)
+
+
+def describe_crank(crank: Crank) -> dict[str, float]:
+    """Return the numbers of a joint that is the motor's own crank, of ratio ``N``."""
+    ratio, motor = abs(crank.ratio), crank.motor
+    return {
+        'ratio': crank.ratio,
+        'velocity': motor.velocity / ratio,
+        'effort': motor.effort * ratio,
+        'friction': motor.coulomb_friction * ratio,
+        'armature': motor.rotor_inertia * ratio**2,
+        'damping': motor.viscous_friction * ratio**2,
+    }
+
+
+def describe_card(card: Card) -> dict[str, Any]:
+    """
+    Return the JSON of a card.
+
+    A number is ``[least, greatest]`` if it depends on position, ``null`` if it does not follow or
+    is unlimited. Matrices and ``position`` are those of the reference.
+    """
+    at = card.reference
+    joints, actuators = [], []
+    inverse = card.ratios.per_joint
+    for place, (name, unit) in enumerate(card.joints):
+        numbers = {key: _find_range(each[:, place]) for key, each in card.per_joint.items()}
+        position = float(card.position[at, place])
+        joints.append({'name': name, 'unit': unit, 'position': position, **numbers})
+    for place, motor in enumerate(card.motors):
+        ratios = zip(card.joints, inverse[:, place].T, strict=True)
+        actuators.append(
+            {
+                'name': motor.name,
+                'ratio': {name: _find_range(each) for (name, _), each in ratios},
+                **{key: _find_range(each[:, place, place]) for key, each in card.gains.items()},
+                'current': _find_range(np.array(motor.effort / motor.torque_constant)),
+            }
+        )
+    return {
+        'name': card.name,
+        'joints': joints,
+        'actuators': actuators,
+        'jacobian': card.ratios.jacobian[at].tolist(),
+        'matrices': {
+            **{key: _make_list(each[at]) for key, each in card.forms.items()},
+            **{f'actuator_{key}': _make_list(each[at]) for key, each in card.gains.items()},
+        },
+        'lost': {key: _find_range(each) for key, each in card.lost.items()},
+        'torque_speed_curve': card.curve,
+        'cranks': [
+            {
+                'actuator': crank.motor.name,
+                'joint': crank.joint,
+                **{key: _find_range(np.array(x)) for key, x in describe_crank(crank).items()},
+            }
+            for crank in card.cranks
+        ],
+        'remark': card.remark,
+    }
+
+
+def _make_list(matrix: Array) -> Any:
+    return matrix.tolist() if np.isfinite(matrix).all() else None
+
+
+def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[str]:
+    """Yield the tables: joints, motors, cranks, and sentences about what is lost."""
+    documents = [describe_card(card) for card in cards]
+    yield 'joints, over the positions that their limits allow [SI: kg m², N m, rad or kg, N, m]'
+    yield from _make_table(each for document in documents for each in document['joints'])
+    if all(
+        np.isnan(x).all() or np.isinf(x).all() for card in cards for x in card.per_joint.values()
+    ):
+        yield 'no numbers: give numbers of motors by --motors, or as <param>s of <actuator>s'
+    yield ''
+    yield 'their actuators, at the motor; RATIO is motor per joint'
+    yield from _make_table(
+        {**each, 'joint': joint, 'ratio': ratio}
+        for document in documents
+        for each in document['actuators']
+        for joint, ratio in each['ratio'].items()
+    )
+    if cranks := [each for document in documents for each in document['cranks']]:
+        yield ''
+        yield 'cranks: a model with its cranks has armature and friction at these joints only'
+        yield from _make_table({'name': crank['joint'], **crank} for crank in cranks)
+    sentences = [
+        f"transmission '{card.name}': {sentence}"
+        for card in cards
+        for sentence in list_losses(card)
+    ]
+    sentences += [f"transmission '{name}' has no card: {why}" for name, why in left_out.items()]
+    yield from ['', *sentences] if sentences else []
+
+
+#: Columns of tables, those with text first.
+_TEXTS = ('name', 'joint')
+_COLUMNS = (
+    'ratio', 'velocity', 'effort', 'armature', 'damping', 'friction', 'kp', 'kd', 'current'
+)  # fmt: skip
+
+
+def _make_table(members: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a table of the columns that have a number; the first one has no title."""
+    rows = list(members)
+    texts = [key for key in _TEXTS if any(key in row for row in rows)]
+    columns = [key for key in _COLUMNS if any(row.get(key) is not None for row in rows)]
+    titles = ('', *map(str.upper, [*texts[1:], *columns]))
+    cells = [
+        (*(row[key] for key in texts), *(format_range(row.get(key)) for key in columns))
+        for row in rows
+    ]
+    return aligned([titles, *cells], right=range(len(texts), len(titles)))
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:

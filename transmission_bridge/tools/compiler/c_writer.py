@@ -15,8 +15,11 @@ from xml.sax.saxutils import escape
 
 from transmission_bridge.description.document import MECHANICAL_REDUCTION
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
-from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
-from transmission_bridge.tools.compiler.live_numbers import is_reversible
+from transmission_bridge.tools.compiler.compiled_robot import (
+    CompiledRobot,
+    is_reversible,
+    iterate_steps,
+)
 from transmission_bridge.transmissions.robot import RATIOS, ROWS
 
 #: Samples of the walk of the test, in each direction.

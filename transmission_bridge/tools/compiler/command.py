@@ -39,9 +39,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     optional('casadi', 'mechanisms')
     from transmission_bridge.tools.compiler import fingerprint
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
-    from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
+    from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, count_operations
     from transmission_bridge.tools.compiler.component_writer import list_component_values
-    from transmission_bridge.tools.compiler.operations import count_operations
     from transmission_bridge.tools.compiler.plugin_writer import list_loadable, list_plugin_values
 
     if (options.output is None) == (options.check is None):

@@ -13,7 +13,11 @@ from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
 from transmission_bridge.tools.files import check_output, parse_yaml, write_output
-from transmission_bridge.tools.loops.closing_frames import read_closing_frames
+from transmission_bridge.tools.loops.formats import (
+    read_closing_frames,
+    read_loop_closures,
+    read_robot_yaml,
+)
 from transmission_bridge.tools.loops.found import (
     follow_mimics,
     Found,
@@ -21,9 +25,7 @@ from transmission_bridge.tools.loops.found import (
     LoopMotor,
     require_name,
 )
-from transmission_bridge.tools.loops.loop_closures import read_loop_closures
 from transmission_bridge.tools.loops.mjcf import read_mjcf
-from transmission_bridge.tools.loops.robot_yaml import read_robot_yaml
 from transmission_bridge.tools.robot import read_robot_file
 from transmission_bridge.transmissions.linkage import LOOP_TYPES
 

@@ -1,27 +1,33 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-Loops of an MJCF: ``<equality>`` and ``<tendon><fixed>``, in the frames of a URDF.
-
-``connect`` and ``weld`` by bodies hold at qpos0. Bodies, joints and sites are matched to the URDF
-by name. Bodies have to have the frames of their links.
-"""
+"""Loops of an MJCF in the frames of its URDF, and the elements of MJCF that they need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+import math
+import os
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
 from transmission_bridge.description import RobotDescription
-from transmission_bridge.description.document import Element
+from transmission_bridge.description.document import (
+    description_text,
+    Element,
+    MAX_BYTES,
+    parse_number,
+    parse_xml,
+)
 from transmission_bridge.spatial import (
+    axis_basis,
     invert_pose,
     make_transform,
+    rotation_about,
     rotation_from_quaternion,
 )
 from transmission_bridge.tools.cli import UsageError
@@ -36,9 +42,223 @@ from transmission_bridge.tools.loops.found import (
     pose_between,
     require_name,
 )
-from transmission_bridge.tools.loops.mjcf_model import ACTUATORS, Body, Mjcf
+from transmission_bridge.tools.robot import read_robot_file
 from transmission_bridge.transmissions.linkage import LoopType
 from transmission_bridge.types import Array
+
+#: Largest number of included files.
+MOST_FILES = 50
+
+#: Elements that are an actuator; they share one set of defaults.
+ACTUATORS = (
+    'general', 'motor', 'position', 'velocity', 'intvelocity', 'damper', 'cylinder', 'muscle',
+    'adhesion', 'dcmotor',
+)  # fmt: skip
+
+#: The name of the defaults without a class.
+_MAIN = 'main'
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """
+    A body.
+
+    :param name: Its name, empty without one.
+    :param parent: The body that carries it, ``None`` for the world.
+    :param pose: Its pose in the world at qpos0, shape ``(4, 4)`` [translation in m].
+    """
+
+    name: str
+    parent: Body | None
+    pose: Array
+
+    @property
+    def line(self) -> Iterator[Body]:
+        """The body, and those that carry it."""
+        body: Body | None = self
+        while body is not None:
+            yield body
+            body = body.parent
+
+
+@dataclass(eq=False)
+class Mjcf:
+    """
+    The elements of a model.
+
+    :param data: The file.
+    :param file: Its name; included files are relative to its folder.
+    :ivar bodies: By name; the world is ``world``.
+    :ivar sites: Body, and pose in the body, by name.
+    :ivar joints: Position at qpos0 by name [rad or m].
+    :raises DescriptionError: If a file is not XML, or is too large.
+    :raises UsageError: If a file or a number cannot be read.
+    """
+
+    data: bytes
+    file: str
+    bodies: dict[str, Body] = field(default_factory=dict)
+    sites: dict[str, tuple[Body, Array]] = field(default_factory=dict)
+    joints: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._files: list[str] = []
+        self._size = len(self.data)
+        self._defaults: dict[str, dict[str, dict[str, str]]] = {_MAIN: {}}
+        self._root = parse_xml(description_text(self.data, name=self.file))
+        self._sections = [*self._expand_children(self._root)]
+        compiler: dict[str, str] = {}
+        for section in self._sections:
+            compiler |= section.attributes if section.tag == 'compiler' else {}
+        self._unit = math.radians(1.0) if compiler.get('angle') != 'radian' else 1.0
+        self._order = compiler.get('eulerseq', 'xyz')
+        for each in self._sections:
+            if each.tag == 'default':
+                self._read_default(each, each.get('class') or _MAIN, {})
+        world = self.bodies['world'] = Body('world', None, np.eye(4))
+        for each in self._sections:
+            if each.tag == 'worldbody':
+                self._read_body(each, world, np.eye(4), '')
+
+    def list_elements(self, section: str) -> list[tuple[Element, Mapping[str, str]]]:
+        """Return the elements of a section, with their attributes and defaults."""
+        return [
+            (child, self._attributes_of(child, ''))
+            for group in self._sections
+            if group.tag == section
+            for child in self._expand_children(group)
+        ]
+
+    def numbers(
+        self, attributes: Mapping[str, str], name: str, default: str, at: Element
+    ) -> list[float]:
+        """
+        Return the numbers of an attribute.
+
+        :param default: Their text if it is missing.
+        :param at: The element, for errors.
+        :raises UsageError: If one is not a number, or some are missing.
+        """
+        text = attributes.get(name, default)
+        try:
+            values = [parse_number(word) for word in text.split()]
+        except ValueError:
+            values = []
+        if len(values) < len(default.split()):
+            raise UsageError(
+                f"'{self.file}': <{at.tag}> in line {at.line}: {name}: expected numbers as "
+                f"'{default}', found '{text}'"
+            )
+        return values
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def _expand_children(self, element: Element) -> Iterator[Element]:
+        """Yield the children of an element, with those of included files in their place."""
+        for child in element.children:
+            if child.tag != 'include':
+                yield child
+                continue
+            name = child.get('file') or ''
+            folder = os.path.dirname(self.file)
+            path = os.path.join(folder, name)
+            whole, real = os.path.realpath(folder), os.path.realpath(path)
+            is_inside = os.path.commonpath([whole, real]) == whole and os.path.isfile(real)
+            if not is_inside or path in self._files or len(self._files) >= MOST_FILES:
+                raise UsageError(
+                    f"'{self.file}': <include> in line {child.line}: expected a file in the same "
+                    f"folder, each once and at most {MOST_FILES}, found '{name}'"
+                )
+            self._files.append(path)
+            data = read_robot_file(path)
+            self._size += len(data)
+            if self._size > MAX_BYTES:
+                raise UsageError(
+                    f"'{self.file}': expected at most {MAX_BYTES} bytes with includes"
+                )
+            yield from self._expand_children(parse_xml(description_text(data, name=path)))
+
+    def _read_default(
+        self, element: Element, name: str, above: Mapping[str, dict[str, str]]
+    ) -> None:
+        values_by_tag = self._defaults[name] = {tag: {**values} for tag, values in above.items()}
+        children = [*self._expand_children(element)]
+        for child in children:
+            if child.tag != 'default':
+                tag = _tag_of_defaults(child)
+                values_by_tag[tag] = values_by_tag.get(tag, {}) | child.attributes
+        for each in children:
+            if each.tag == 'default':
+                self._read_default(each, each.get('class') or '', values_by_tag)
+
+    def _attributes_of(self, element: Element, childclass: str) -> Mapping[str, str]:
+        name = element.get('class') or childclass or _MAIN
+        if name not in self._defaults:
+            raise UsageError(
+                f"'{self.file}': <{element.tag}> in line {element.line}: expected a class of "
+                f"<default>, found '{name}'"
+            )
+        return self._defaults[name].get(_tag_of_defaults(element), {}) | element.attributes
+
+    def _read_body(self, element: Element, body: Body, pose: Array, childclass: str) -> None:
+        """Read what is inside a body, or inside a ``<frame>`` with this pose in the body."""
+        for child in self._expand_children(element):
+            name = child.get('name') or ''
+            if child.tag in ('body', 'frame'):
+                inner = pose @ self._read_pose(child.attributes, child)
+                below = child.get('childclass') or childclass
+                if child.tag == 'frame':
+                    self._read_body(child, body, inner, below)
+                    continue
+                carried = Body(name, body, body.pose @ inner)
+                self.bodies.setdefault(name, carried)
+                self._read_body(child, carried, np.eye(4), below)
+            elif child.tag == 'site':
+                values = self._attributes_of(child, childclass)
+                self.sites[name] = body, pose @ self._read_pose(values, child)
+            elif child.tag == 'joint':
+                values = self._attributes_of(child, childclass)
+                unit = 1.0 if values.get('type') == 'slide' else self._unit
+                self.joints[name] = unit * self.numbers(values, 'ref', '0', child)[0]
+
+    def _read_pose(self, values: Mapping[str, str], at: Element) -> Array:
+        """Return the pose of position and orientation."""
+        x, y, z, *_ = self.numbers(values, 'pos', '0 0 0', at)
+        rotation = np.eye(3)
+        if 'axisangle' in values:
+            *axis, angle = self.numbers(values, 'axisangle', '1 0 0 0', at)[:4]
+            basis = axis_basis(np.array(axis) / np.linalg.norm(axis))
+            rotation = basis @ rotation_about(2, np.array(angle * self._unit)) @ basis.T
+        elif 'euler' in values:
+            for letter, angle in zip(
+                self._order, self.numbers(values, 'euler', '0 0 0', at), strict=False
+            ):
+                turn = rotation_about('xyz'.index(letter.lower()), np.array(angle * self._unit))
+                rotation = rotation @ turn if letter.islower() else turn @ rotation
+        elif 'xyaxes' in values:
+            axes = np.array(self.numbers(values, 'xyaxes', '1 0 0 0 1 0', at)[:6])
+            x_axis = axes[:3] / np.linalg.norm(axes[:3])
+            y_axis = axes[3:] - (axes[3:] @ x_axis) * x_axis
+            y_axis /= np.linalg.norm(y_axis)
+            rotation = np.column_stack([x_axis, y_axis, np.cross(x_axis, y_axis)])
+        elif 'zaxis' in values:
+            end = np.array(self.numbers(values, 'zaxis', '0 0 1', at)[:3])
+            # Half a turn about the middle of both axes, after half a turn about z.
+            middle = end / np.linalg.norm(end) + np.eye(3)[2]
+            if not middle.any():
+                middle = np.eye(3)[1]
+            rotation = 2.0 * np.outer(middle, middle) / (middle @ middle) - np.eye(3)
+            rotation = rotation @ np.diag([-1.0, -1.0, 1.0])
+        elif 'quat' in values:  # last, because the others override one of the defaults
+            q = np.array(self.numbers(values, 'quat', '1 0 0 0', at)[:4])
+            rotation = rotation_from_quaternion(q / np.linalg.norm(q))
+        return make_transform(rotation, (x, y, z))
+
+
+def _tag_of_defaults(element: Element) -> str:
+    return ACTUATORS[0] if element.tag in ACTUATORS else element.tag
+
 
 #: Largest difference of a body's frame and its link's [m or 1]; files are rounded.
 SAME_FRAME = 1e-3

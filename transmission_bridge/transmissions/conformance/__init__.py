@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-from transmission_bridge.transmissions.conformance.checks import CHECKS as CHECKS
-from transmission_bridge.transmissions.conformance.samples import (
-    CONDITION as CONDITION,
-    COUNT as COUNT,
-    Subject as Subject,
-    subject_of as subject_of,
-)
 from transmission_bridge.transmissions.conformance.suite import (
     check as check,
+    CHECKS as CHECKS,
+    CONDITION as CONDITION,
+    COUNT as COUNT,
     failures as failures,
+    Subject as Subject,
+    subject_of as subject_of,
     TransmissionConformance as TransmissionConformance,
 )

@@ -1,17 +1,367 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""All checks together: as functions, and as a class of tests."""
+"""Checks of a type: formalities, derivatives, inverses, conservation of power."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from dataclasses import dataclass, replace
+import inspect
+import pickle
+from typing import Any, ClassVar
 import warnings
 
-from transmission_bridge.transmissions.conformance.checks import CHECKS
-from transmission_bridge.transmissions.conformance.samples import COUNT, Subject, subject_of
-from transmission_bridge.transmissions.transmission import Transmission
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    DIRECTIONS,
+    INTERFACES,
+    interfaces_of,
+    JOINT_TO_ACTUATOR,
+    Quantity,
+)
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.mechanism_transmission import (
+    LARGEST_MAX_GAIN,
+    MechanismTransmission,
+)
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.transmission import (
+    API_VERSION,
+    overrides_of,
+    slope_of,
+    Transmission,
+)
+from transmission_bridge.types import Array
+
+#: Positions per check.
+COUNT = 10_000
+
+#: Positions with a larger condition number are not used.
+CONDITION = 1e3
+
+
+def opposite_direction(direction: Direction) -> Direction:
+    """Return the other direction."""
+    return JOINT_TO_ACTUATOR if direction == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
+
+
+@dataclass(frozen=True)
+class Subject:
+    """
+    A transmission and the positions at which it is checked.
+
+    ``x`` is the space in which positions are drawn, ``y`` the other space. ``along`` is the
+    direction from ``x`` to ``y``.
+
+    :param x: Positions, shape ``(n, n_x)``.
+    :param y: The mapped positions, ``(n, n_y)``.
+    :param slope: ``dy/dx``, ``(n, n_y, n_x)``, from the velocity map.
+    :param condition: Condition number of each position, ``(n,)``: the largest singular value of
+        ``slope`` over the smallest; if the Jacobian varies, the median over all positions is also
+        included.
+    :param domain: The domain of the drawn positions, ``None`` if it is unlimited.
+    """
+
+    transmission: Transmission
+    along: Direction
+    x: Array
+    y: Array
+    slope: Array
+    condition: Array
+    domain: Domain | None
+
+    def input_positions(self, direction: Direction) -> Array:
+        """Return the positions in the input space of a direction."""
+        return self.x if direction == self.along else self.y
+
+    def take_first(self, count: int) -> Subject:
+        """Return the subject with its first positions only."""
+        names = ('x', 'y', 'slope', 'condition')
+        return replace(self, **{name: getattr(self, name)[:count] for name in names})
+
+    def map(
+        self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any
+    ) -> Array:
+        """Map values."""
+        return self.transmission.map(direction, interface, values, **options)
+
+
+def subject_of(transmission: Transmission, *, count: int = COUNT) -> Subject:
+    """
+    Draw positions, uniform over the domain (standard normal if the Jacobian is constant).
+
+    If the Jacobian varies, the transmission is checked with the largest ``max_gain``, so the
+    checks cover all positions that it maps.
+
+    :param count: Number of positions to draw; unreachable ones and those beyond :data:`CONDITION`
+        are left out.
+    :returns: The positions, with the derivatives there.
+    :raises ValueError: If fewer than a tenth of the positions can be used.
+    """
+    random, domain = np.random.default_rng(0), None
+    if isinstance(transmission, MechanismTransmission):
+        transmission = transmission.with_max_gain(LARGEST_MAX_GAIN)
+        domain = transmission.domain
+    if domain is None:
+        along: Direction = ACTUATOR_TO_JOINT
+        x = random.normal(size=(count, transmission.n_actuators))
+    else:
+        along = JOINT_TO_ACTUATOR if domain.space == 'joint' else ACTUATOR_TO_JOINT
+        x = random.uniform(domain.lower, domain.upper, size=(count, len(domain.lower)))
+    y = transmission.map(along, 'position', x)
+    reachable = np.asarray(np.isfinite(y).all(axis=-1))
+    x, y = x[reachable], y[reachable]
+    slope = slope_of(transmission, along, x)
+    exists = np.asarray(np.isfinite(slope).all(axis=(-2, -1)))
+    values = np.linalg.svd(np.where(exists[:, None, None], slope, 0.0), compute_uv=False)
+    typical = np.nan if transmission.is_constant else np.median(values[exists])
+    largest = np.fmax(values[:, 0], typical)
+    smallest = np.fmin(values[:, -1], typical)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        condition = largest / smallest
+    usable = exists if transmission.is_constant else exists & (condition <= CONDITION)
+    if np.count_nonzero(usable) < 0.1 * count:
+        raise ValueError(
+            f'of {count} positions in {domain} only {np.count_nonzero(usable)} can be used'
+        )
+    return Subject(
+        transmission, along, x[usable], y[usable], slope[usable], condition[usable], domain
+    )
+
+
+#: Round trips hold to this times the condition number, relative to the largest value.
+ROUND_TRIP = 1e-12
+
+#: Interfaces that round trips check; torques and forces are efforts.
+ROUND_TRIPS = ('position', 'velocity', 'acceleration', 'effort')
+
+#: Powers agree to this times the sum of the absolute terms.
+POWER = 1e-12
+
+#: Jacobians agree with central differences to this value, relative to their largest entry.
+JACOBIAN = 1e-6
+
+#: Accelerations agree with central differences of velocities to this value.
+ACCELERATION = 1e-5
+
+#: Number of samples for the comparison with a copy.
+COPY_COUNT = 64
+
+
+def check_api_version(subject: Subject) -> None:
+    """The class states the contract version that it implements."""
+    version = getattr(type(subject.transmission), 'api_version', None)
+    assert version == API_VERSION, f'api_version is {version!r}, expected {API_VERSION}'
+
+
+def check_docstring(subject: Subject) -> None:
+    """The class has a docstring; its first line describes the type in one sentence."""
+    first = (inspect.getdoc(type(subject.transmission)) or '').partition('\n')[0]
+    own = type(subject.transmission).__doc__
+    assert own, 'the class has no docstring'
+    assert first.endswith('.'), f'the first line of the docstring is not a sentence: {first!r}'
+
+
+def check_contract(subject: Subject) -> None:
+    """The maps belong to the base class, and there is a number for each member."""
+    t = subject.transmission
+    names = overrides_of(type(t))
+    assert not names, f'{", ".join(names)} must not be overridden: the base class derives them'
+    assert t.n_actuators > 0, 'there are no actuators'
+    for values, n in (
+        (t.joint_reduction, t.n_joints),
+        (t.joint_offset, t.n_joints),
+        (t.actuator_reduction, t.n_actuators),
+    ):
+        assert len(values) == n, f'reductions or offsets {values} are not {n}'
+
+
+def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
+    """Return repeatable values for an interface, with ``at`` and ``rate``."""
+    at = subject.input_positions(direction)
+    if INTERFACES[interface] is Quantity.POSITION:
+        return {'values': at}
+    random = np.random.default_rng(1)
+    return {
+        'values': random.normal(size=at.shape),
+        'at': at,
+        'rate': random.normal(size=at.shape),
+    }
+
+
+def check_round_trip(subject: Subject) -> None:
+    """A forward map followed by its inverse returns the values, if the output is not smaller."""
+    for direction in DIRECTIONS:
+        opposite = opposite_direction(direction)
+        here, other = map(subject.input_positions, (direction, opposite))
+        for interface in ROUND_TRIPS if here.shape[1] <= other.shape[1] else ():
+            quantity = INTERFACES[interface]
+            given = make_inputs(subject, direction, interface)
+            there = subject.map(direction, interface, **given)
+            if quantity is Quantity.POSITION:
+                back = subject.map(opposite, interface, there)
+            else:
+                rate = given['rate']
+                moving = subject.map(direction, 'velocity', rate, at=given['at'])
+                back = subject.map(opposite, interface, there, at=other, rate=moving)
+            if quantity is Quantity.ACCELERATION and not subject.transmission.is_constant:
+                # The bias J' a' is part of the round trip and of its rounding errors.
+                still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
+                factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
+                scale = scale * subject.condition / _typical_gain(subject, direction)
+                scale += np.abs(given['values']).sum(-1)
+            else:
+                factor, scale = 1.0, np.full(len(back), np.abs(given['values']).max())
+            _require_small(
+                np.abs(back - given['values']).max(axis=-1),
+                factor * ROUND_TRIP * subject.condition * scale,
+                f'{interface} {direction.replace("_", " ")} and back differs from the input',
+                here,
+            )
+
+
+def check_solved_everywhere(subject: Subject) -> None:
+    """Every reachable position of the domain is found by the inverse map."""
+    report, x, y = MapReport(), subject.x, subject.y
+    if subject.domain is not None and x.shape[1] == y.shape[1] == 1:
+        # Also the ends: random positions rarely include them, and they are often dead centres.
+        ends = np.array([subject.domain.lower, subject.domain.upper])
+        x = np.append(ends, x, axis=0)
+        y = np.append(subject.map(subject.along, 'position', ends), y, axis=0)
+    solved = subject.map(opposite_direction(subject.along), 'position', y, report=report)
+    lost = np.asarray(np.isnan(solved).any(axis=-1) & np.isfinite(y).all(axis=-1))
+    assert not lost.any(), (
+        f'{np.count_nonzero(lost)} of {len(lost)} positions are not found by the inverse map: '
+        f'{ {reason: count for (_, reason), count in report.counts.items()} }, '
+        f'the first at {x[lost][0].tolist()}'
+    )
+
+
+def check_jacobian(subject: Subject) -> None:
+    """The velocity map is the derivative of the position map."""
+    differences, halved = (_central_differences(subject, share) for share in (2e-5, 1e-5))
+    largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
+    # Differences are conclusive only if two steps agree and stay in the domain.
+    doubt = np.abs(halved - differences).max(axis=(-2, -1))
+    is_conclusive = doubt <= JACOBIAN * largest
+    assert is_conclusive.mean() > 0.9, 'the position map has no neighbours to compare with'
+    _require_small(
+        np.abs(subject.slope - halved).max(axis=(-2, -1))[is_conclusive],
+        (JACOBIAN * largest)[is_conclusive],
+        'the velocity map is not the derivative of the position map',
+        subject.x[is_conclusive],
+    )
+
+
+def _central_differences(subject: Subject, share: float) -> Array:
+    """Return central differences of the position map; steps are shares of the range."""
+    span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
+    differences = np.empty_like(subject.slope)
+    for column, width in enumerate(span):
+        step = np.zeros(len(span))
+        step[column] = share * width
+        ahead = subject.map(subject.along, 'position', subject.x + step)
+        behind = subject.map(subject.along, 'position', subject.x - step)
+        differences[:, :, column] = (ahead - behind) / (2.0 * step[column])
+    return differences
+
+
+def check_acceleration(subject: Subject) -> None:
+    """The acceleration map is the derivative of the velocity map along a motion."""
+    given = make_inputs(subject, subject.along, 'acceleration')
+    x, rate = given['at'], given['rate']
+    span = np.ptp(x, axis=0) if subject.domain is None else subject.domain.span
+    step = 1e-5 / np.abs(rate / span).max(axis=-1, keepdims=True)
+    ahead = subject.map(subject.along, 'velocity', rate, at=x + step * rate)
+    behind = subject.map(subject.along, 'velocity', rate, at=x - step * rate)
+    bias = (ahead - behind) / (2.0 * step)
+    velocity_part = subject.map(subject.along, 'velocity', given['values'], at=x)
+    expected = velocity_part + bias
+    result = subject.map(subject.along, 'acceleration', **given)
+    is_mapped = np.isfinite(expected).all(axis=-1) & np.isfinite(result).all(axis=-1)
+    assert is_mapped.mean() > 0.9, 'the velocity map has no neighbours to compare with'
+    speed = np.abs(rate / span).max(axis=-1)
+    scale = np.abs(velocity_part).max(-1) + np.abs(bias).max(-1)
+    scale = scale + speed * np.abs(subject.map(subject.along, 'velocity', rate, at=x)).max(-1)
+    # The second derivative of a table jumps at its points; few steps cross a point.
+    error = np.abs(result - expected).max(axis=-1)
+    within = error[is_mapped] <= ACCELERATION * scale[is_mapped]
+    assert within.mean() > 0.99, (
+        'the acceleration map is not the derivative of the velocity map: '
+        f'{np.count_nonzero(~within)} of {len(within)} differ, the first at '
+        f'{x[is_mapped][~within][0].tolist()}'
+    )
+
+
+def check_power(subject: Subject) -> None:
+    """Power is the same on both sides, in both directions."""
+    for direction in DIRECTIONS:
+        opposite = opposite_direction(direction)
+        at, other = map(subject.input_positions, (direction, opposite))
+        random = np.random.default_rng(2)
+        rate, effort = random.normal(size=(2, *at.shape))
+        if at.shape[1] > other.shape[1]:
+            # Efforts outside the range of the smaller side are not mapped.
+            effort = subject.map(opposite, 'effort', random.normal(size=other.shape), at=other)
+        there_rate = subject.map(direction, 'velocity', rate, at=at)
+        there_effort = subject.map(direction, 'effort', effort, at=at)
+        here_terms, there_terms = rate * effort, there_rate * there_effort
+        error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
+        scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
+        _require_small(error, POWER * scale, f'power is not conserved {direction}', at)
+
+
+def _typical_gain(subject: Subject, direction: Direction) -> float:
+    gain = float(np.median(np.linalg.svd(subject.slope, compute_uv=False)))
+    return gain if direction == subject.along else 1.0 / gain
+
+
+def _require_small(error: Array, allowed: Array, message: str, positions: Array) -> None:
+    bad = ~(error <= allowed)  # NaN is bad
+    if bad.any():
+        with np.errstate(all='ignore'):
+            worst = int(np.nanargmax(np.where(bad, np.nan_to_num(error / allowed, nan=np.inf), 0)))
+        raise AssertionError(
+            f'{message}: {np.count_nonzero(bad)} of {len(bad)} positions, the worst by '
+            f'{error[worst]:.3g} (allowed {allowed[worst]:.3g}) at {positions[worst].tolist()}'
+        )
+
+
+def check_repeatable(subject: Subject) -> None:
+    """Calls do not depend on earlier calls, and a pickled copy maps identically."""
+    part, copy = subject.take_first(COPY_COUNT), pickle.loads(pickle.dumps(subject.transmission))
+    for direction in DIRECTIONS:
+        for interface in interfaces_of(direction):
+            given = make_inputs(part, direction, interface)
+            first = part.map(direction, interface, **given)
+            part.map(direction, interface, **{name: value[::-1] for name, value in given.items()})
+            again = part.map(direction, interface, **given)
+            assert np.array_equal(first, again, equal_nan=True), (
+                f'{interface} {direction}: the same call gives another result'
+            )
+            assert np.array_equal(copy.map(direction, interface, **given), first), (
+                f'{interface} {direction}: the copy differs'
+            )
+
+
+#: Every check by name; the Jacobian before the checks that are solved with it. A check gets a
+#: :class:`Subject` and raises ``AssertionError``.
+CHECKS = {
+    'api_version': check_api_version,
+    'docstring': check_docstring,
+    'contract': check_contract,
+    'jacobian': check_jacobian,
+    'round_trip': check_round_trip,
+    'solved_everywhere': check_solved_everywhere,
+    'acceleration': check_acceleration,
+    'power': check_power,
+    'repeatable': check_repeatable,
+}
 
 
 def check(subject: Subject, name: str) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.calls import Call
+from transmission_bridge.transmissions.equation_mechanism import iterate_damped
 from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.tree import LoopPath
-from transmission_bridge.transmissions.mechanism.closing import iterate_damped
 from transmission_bridge.types import Array
 
 #: Attempts to close a linkage from random positions of joints without a hint: with fixed driven

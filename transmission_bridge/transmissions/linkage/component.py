@@ -28,7 +28,7 @@ from transmission_bridge.transmissions.linkage.tree import (
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.part import Assembly
 from transmission_bridge.transmissions.mechanism.solver import Solver
-from transmission_bridge.transmissions.mechanism.table import enter_states, grow_states, MOVED
+from transmission_bridge.transmissions.mechanism.starts import enter_states, grow_states, MOVED
 from transmission_bridge.types import Array
 
 #: Range around the start [rad or m] of a continuous driven joint, or one without limits.

@@ -21,7 +21,7 @@ from transmission_bridge.transmissions.linkage.assembly_search import (
     LoopSystem,
 )
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
-from transmission_bridge.transmissions.mechanism.mechanism import Mechanism
+from transmission_bridge.transmissions.mechanism.block_system import Mechanism
 from transmission_bridge.types import Array
 
 #: A hint distinguishes assemblies if the joint differs by this much [rad or m].

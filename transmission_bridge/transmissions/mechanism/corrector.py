@@ -25,16 +25,16 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
-from transmission_bridge.transmissions.mechanism.block_system import BlockSystem
-from transmission_bridge.transmissions.mechanism.elimination import (
+from transmission_bridge.transmissions.mechanism.block_system import (
+    BlockSystem,
     build_determinant,
     BY_MINORS,
     Elimination,
     make_solver,
+    Mechanism,
     Minors,
     WRITTEN_OUT,
 )
-from transmission_bridge.transmissions.mechanism.mechanism import Mechanism
 from transmission_bridge.transmissions.mechanism.newton import (
     build_conditions,
     build_newton_function,

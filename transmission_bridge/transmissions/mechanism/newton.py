@@ -15,15 +15,13 @@ from transmission_bridge.transmissions.expressions import all_of, is_known
 from transmission_bridge.transmissions.mechanism.block_system import (
     Block,
     BlockSystem,
-    make_random_vector,
-    PoseValues,
-)
-from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
     Elimination,
     GROWTH_OF_BALLS,
+    make_random_vector,
     make_solver,
     Minors,
+    PoseValues,
     WRITTEN_OUT,
 )
 

@@ -16,8 +16,11 @@ import numpy.typing as npt
 
 from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.mechanism.solver import Numbers, Solver
-from transmission_bridge.transmissions.mechanism.start_grid import POINTS, StartGrid
-from transmission_bridge.transmissions.mechanism.table import thin_positions
+from transmission_bridge.transmissions.mechanism.starts import (
+    GRID_POINTS,
+    StartGrid,
+    thin_positions,
+)
 from transmission_bridge.transmissions.tunable import list_paths, ParameterPath
 from transmission_bridge.types import Array, Index, Mask
 
@@ -230,7 +233,7 @@ class CompiledPart:
     def _grid(self) -> StartGrid | None:
         """Solutions in bare coordinates; ``None`` for a formula and for many coordinates."""
         solver, (r, n, *_) = self.solver, self.solver.corrector.counts
-        if not (solver.n_start and r) or n not in POINTS:
+        if not (solver.n_start and r) or n not in GRID_POINTS:
             return None
         # Also beyond the ends of the range, so that a sample at an end has neighbours.
         numbers = np.array(self.numbers)

@@ -36,7 +36,7 @@ from transmission_bridge.transmissions.mechanism.continuation import (
 )
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.newton import DEPENDENT
-from transmission_bridge.transmissions.status import (
+from transmission_bridge.transmissions.report import (
     NO_CONVERGENCE,
     OTHER_BRANCH,
     OUT_OF_DOMAIN,

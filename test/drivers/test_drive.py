@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
+from transmission_bridge.drivers.simulated import Drive, DriverSettings, Mode
 from transmission_bridge.errors import ParameterError, ShapeError
-from transmission_bridge.sim.driver import Drive, DriverSettings, Mode
 
 MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
 values = st.floats(-10.0, 10.0)

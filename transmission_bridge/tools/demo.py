@@ -1,12 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge demo``: runs a simulated robot, and checks every value."""
+"""``transmission_bridge demo``: runs a simulated robot, and checks every message by formulas."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, ExitStack
 import importlib
 import math
@@ -20,12 +20,110 @@ import time
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.resources import resource
 from transmission_bridge.signals import handle_signals, SIGNALS
-from transmission_bridge.sim import command_at, MOTIONS
+from transmission_bridge.tools import demo_formulas as formulas
 from transmission_bridge.tools.cli import Console, Exit, FailedError
-from transmission_bridge.tools.demo import formulas
-from transmission_bridge.tools.demo.comparison import Comparison
+from transmission_bridge.tools.demo_formulas import Terms
 from transmission_bridge.tools.watch import show_until_end, WatchClient
 from transmission_bridge.tools.watch_state import COLUMNS, WatchState
+
+#: Seconds of the transition from the start to the sine.
+_ENTRY = 2.0
+
+
+#: Centre [rad], amplitude [rad] and frequency [Hz] of the sine of each joint, within the limits of
+#: the example robot, so that the bridge does not clamp them.
+MOTIONS = {
+    'shoulder_pan': (0.25, 0.8, 0.15),
+    'shoulder_lift': (0.1, 0.5, 0.2),
+    'elbow': (1.0, 0.7, 0.2),
+    'forearm_roll': (0.0, 1.2, 0.25),
+    'wrist_pitch': (0.0, 0.8, 0.3),
+    'wrist_roll': (0.0, 1.5, 0.25),
+}
+
+
+def command_at(t: float, start: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """
+    Return the command of all joints.
+
+    A smooth step connects the start and the sine; the velocity is the derivative of the position.
+
+    :param t: Time since the start [s].
+    :param start: Positions at the start [rad].
+    :returns: ``position`` and ``velocity``, each by joint.
+    """
+    u = min(t / _ENTRY, 1.0)
+    share, growth = u * u * (3.0 - 2.0 * u), 6.0 * u * (1.0 - u) / _ENTRY
+    command: dict[str, dict[str, float]] = {'position': {}, 'velocity': {}}
+    for name, (centre, amplitude, frequency) in MOTIONS.items():
+        omega = 2.0 * math.pi * frequency
+        away = centre + amplitude * math.sin(omega * t) - start[name]
+        velocity = amplitude * omega * math.cos(omega * t)
+        command['position'][name] = start[name] + share * away
+        command['velocity'][name] = growth * away + share * velocity
+    return command
+
+
+#: Maps an interface and values by name to the terms of the expected values.
+Formulas = Callable[[str, Mapping[str, float]], dict[str, Terms]]
+
+#: Values of a message by interface, then by name; interfaces without values are absent.
+Values = Mapping[str, Mapping[str, float]]
+
+#: Largest accepted deviation, relative to the sum of the magnitudes of the terms.
+TOLERANCE = 1e-12
+
+#: Maximum number of stored messages without a counterpart.
+_WAITING = 1000
+
+
+class Comparison:
+    """
+    Compares one direction of the bridge.
+
+    :param inputs: Topic of the input.
+    :param topic: Topic of the output.
+    :param formulas: Return the expected output.
+    :ivar compared: Outputs compared.
+    :ivar worst: Largest deviation so far, relative to the sum of the magnitudes of the terms.
+    """
+
+    def __init__(self, inputs: str, topic: str, formulas: Formulas) -> None:
+        self.topic, self._formulas = topic, formulas
+        # Messages by topic and stamp.
+        self._waiting: dict[str, dict[tuple[int, int], Values]] = {inputs: {}, topic: {}}
+        self._wrong: dict[tuple[str, str], str] = {}
+        self.compared, self.worst = 0, 0.0
+
+    def add_message(self, topic: str, stamp: tuple[int, int], values: Values) -> None:
+        """Add an input or an output of the bridge; messages of other topics are not used."""
+        if (waiting := self._waiting.get(topic)) is None:
+            return
+        waiting[stamp] = values
+        if all(stamp in messages for messages in self._waiting.values()):
+            self._compare_values(*(messages.pop(stamp) for messages in self._waiting.values()))
+        elif len(waiting) > _WAITING:
+            del waiting[next(iter(waiting))]
+
+    @property
+    def faults(self) -> list[str]:
+        """A sentence for each value that was wrong, missing or surplus."""
+        return [*self._wrong.values()] if self.compared else [f'{self.topic}: nothing to compare']
+
+    def _compare_values(self, given: Values, published: Values) -> None:
+        self.compared += 1
+        for interface in {**given, **published}:
+            expected = self._formulas(interface, given[interface]) if interface in given else {}
+            values = published.get(interface, {})
+            for name in {**expected, **values}:
+                terms, value = expected.get(name, (math.nan,)), values.get(name, math.nan)
+                right, scale = math.fsum(terms), math.fsum(map(abs, terms)) or 1.0
+                deviation = abs(value - right) / scale
+                self.worst = max(self.worst, deviation)
+                if not deviation <= TOLERANCE:  # also NaN, and a name without its counterpart
+                    words = f"{self.topic}: {interface} of '{name}' is {value!r}"
+                    self._wrong[interface, name] = f'{words}, the formulas give {right!r}'
+
 
 #: Longest start on a slow machine, and period of commands [s].
 _START, _PERIOD = 60.0, 0.02

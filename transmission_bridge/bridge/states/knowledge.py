@@ -1,15 +1,72 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The spells of time for which each actuator is known without a gap."""
+"""How well actuators are known: spells without a gap, paces, and the messages of their drivers."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from transmission_bridge.bridge.inputs import Entries, Stamp
 from transmission_bridge.bridge.motion import POSITION, VELOCITY
+from transmission_bridge.bridge.options.options import AUTO
 from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import Layout
 from transmission_bridge.types import Array, Mask
+
+#: Automatic timeout of a driver: smallest and largest value [s], and number of periods.
+_LEAST_TIMEOUT, _MOST_TIMEOUT, _PERIODS = 1.0, 5.0, 5.0
+
+
+class HeardDriver:
+    """
+    One driver.
+
+    :param number: Its number in the order of the first messages.
+    :param entries: Indices and scales of its last message.
+    :param state_timeout: The option.
+    :ivar timeout: Time after which its numbers are too old [s]; infinite: never.
+    :ivar usual: Largest gap between messages that changes nothing [s].
+    :ivar stamp: Stamp of its last message, ``None``: forgotten.
+    :ivar heard: Time of receipt of its last message [s].
+    :ivar layout: Layout of its last message, if the next one needs no look-up.
+    :ivar target: The numbers of its messages, if they are a block; else ``None``.
+    :ivar has_blanks: Whether a position in its last message was not a number.
+    """
+
+    def __init__(self, number: int, entries: Entries, state_timeout: float) -> None:
+        self.number, self.entries = number, entries
+        self._is_auto, self._period = state_timeout == AUTO, 0.0
+        self.timeout = _LEAST_TIMEOUT if self._is_auto else state_timeout or math.inf
+        self.usual = -1.0 if self._is_auto else self.timeout
+        self.stamp: Stamp | None = None
+        self.heard = -math.inf
+        self.layout: Layout | None = None
+        self.target: Array | None = None
+        self.has_blanks = False
+
+    def measure_period(self, gap: float) -> bool:
+        """
+        Measure its period, which may determine its timeout.
+
+        :param gap: Time since its last message [s], infinite before the first one.
+        :returns: Whether its timeout has changed.
+        """
+        if not self._is_auto or gap == math.inf:
+            return False
+        # Silence is no period: one message after it would not become too old for a long time.
+        gap = min(gap, self.timeout)
+        # The first gap is the period; later gaps are averaged.
+        period = gap if not self._period else 0.9 * self._period + 0.1 * gap
+        self._period = max(period, _LEAST_TIMEOUT / _PERIODS)
+        before = self.timeout
+        self.timeout = min(max(_LEAST_TIMEOUT, _PERIODS * self._period), _MOST_TIMEOUT)
+        # Shorter gaps do not change the least timeout.
+        self.usual = self._period if self.timeout == _LEAST_TIMEOUT else -1.0
+        return self.timeout != before
+
 
 #: Longest time for which positions may be NaN or withdrawn [s].
 _PATIENCE = 1.0
@@ -105,3 +162,48 @@ class Spells:
         number = np.where(is_heard & ~is_open, self._last, np.nan)
         np.copyto(self.numbers[POSITION], number, where=has_changed)
         self.until = -np.inf
+
+
+#: Time over which speeds are computed [s]: one tick of an encoder of 4096 ticks in it is slower
+#: than the smallest speed of interest.
+_SPAN = 0.3
+
+#: Shortest time between positions, and longest time for which they are remembered [s].
+_STEP, _KEPT = 0.05, 1.0
+
+
+class Pace:
+    """
+    Remembers the positions of a short time.
+
+    :ivar due: Time of the next positions to remember [s].
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget everything."""
+        self._samples: list[tuple[float, Array]] = []
+        self.due = -np.inf
+
+    def record_positions(self, positions: Array, now: float) -> None:
+        """Remember positions, shape ``(n,)``, NaN: unknown; they must not change afterwards."""
+        kept = [sample for sample in self._samples if 0.0 <= now - sample[0] <= _KEPT]
+        self._samples, self.due = [*kept, (now, positions)], now + _STEP
+
+    def estimate_speeds(self, now: float) -> Array | float:
+        """
+        Return the largest distance from the last positions over the time, shape ``(n,)``.
+
+        :returns: With the sign of the motion [rad/s or m/s]; NaN: unknown.
+        """
+        last, there = self._samples[-1] if self._samples else (-np.inf, np.empty(0))
+        old = [time for time, _ in self._samples if last - time >= _SPAN]
+        if not (old and 0.0 <= now - last <= _KEPT):
+            return np.nan
+        away = np.array([there - at for time, at in self._samples if time >= old[-1]])
+        # argmax finds NaN first.
+        far = np.take_along_axis(away, np.abs(away).argmax(axis=0)[np.newaxis], axis=0)[0]
+        speeds: Array = far / (last - old[-1])
+        return speeds
