@@ -29,12 +29,13 @@ import sys
 import tempfile
 
 from network import isolate_network
-from robot import LEG_JOINTS, LEG_MOTORS, legs_urdf, robot_urdf
+from robot import robot_urdf
 
 HERE = Path(__file__).resolve().parent
 LOAD_CPU, NODE_CPU = 0, 1
 SINGLE_THREADED = '--executor=single_threaded'
 
+#: Mechanisms are two position-dependent transmissions.
 #: Name of the figure, the key it is read from, variant over reference, and the bound to hold.
 GATES = (
     ('CPU per message / plain relay', 'cpu_us', 'bridge', 'typed_relay', '<=', 0.42),
@@ -46,85 +47,18 @@ GATES = (
     ('CPU, commands / states', 'cpu_us', 'commands', 'bridge', '<=', 1.2),
     ('p50 latency, commands / states', 'p50_us', 'commands', 'bridge', '<=', 1.2),
     ('CPU, two drivers / one driver', 'cpu_share', 'two_drivers', 'bridge', '<=', 2.2),
-    (
-        'CPU, two position-dependent / plain relay',
-        'cpu_us',
-        'nonlinear',
-        'typed_relay',
-        '<=',
-        0.38,
-    ),
-    ('CPU, two position-dependent / raw relay', 'cpu_us', 'nonlinear', 'raw_relay', '<=', 1.35),
-    (
-        'p50 latency, two position-dependent / plain relay',
-        'p50_us',
-        'nonlinear',
-        'typed_relay',
-        '<=',
-        0.80,
-    ),
-    (
-        'flood rate, two position-dependent / plain relay',
-        'rate',
-        'nonlinear',
-        'typed_relay',
-        '>=',
-        3.2,
-    ),
-    ('CPU, two position-dependent / none', 'cpu_us', 'nonlinear', 'bridge', '<=', 1.08),
-    ('flood rate, two position-dependent / none', 'rate', 'nonlinear', 'bridge', '>=', 0.93),
-    ('CPU, states, units of drivers / none', 'cpu_us', 'units', 'bridge', '<=', 1.05),
-    ('CPU, commands, units of drivers / none', 'cpu_us', 'units_commands', 'commands', '<=', 1.05),
-    ('flood rate, units of drivers / none', 'rate', 'units', 'bridge', '', 0.0),
-    (
-        'CPU, two position-dependent, units / none',
-        'cpu_us',
-        'units_nonlinear',
-        'nonlinear',
-        '<=',
-        1.08,
-    ),
-    (
-        'flood rate, two position-dependent, units / none',
-        'rate',
-        'units_nonlinear',
-        'nonlinear',
-        '',
-        0.0,
-    ),
-    ('CPU, states, limits of actuators / none', 'cpu_us', 'limited', 'bridge', '', 0.0),
-    (
-        'CPU, commands, limits of actuators / none',
-        'cpu_us',
-        'limited_commands',
-        'commands',
-        '',
-        0.0,
-    ),
-    (
-        'p50 latency, commands, limits of actuators / none',
-        'p50_us',
-        'limited_commands',
-        'commands',
-        '',
-        0.0,
-    ),
-    *(
-        (f'{title}, {what} / plain relay', key, variant, 'legs_relay', '', 0.0)
-        for variant, what in (
-            ('legs', 'two legs of linkages'),
-            ('legs_commands', 'two legs, commands'),
-        )
-        for title, key in (('CPU', 'cpu_us'), ('p50', 'p50_us'), ('p99', 'p99_us'))
-    ),
-    (
-        'CPU, single-threaded executor / plain relay',
-        'cpu_us',
-        'bridge_single',
-        'typed_relay',
-        '<=',
-        1.0,
-    ),
+    ('CPU, mechanisms / plain relay', 'cpu_us', 'nonlinear', 'typed_relay', '<=', 0.38),
+    ('CPU, mechanisms / raw relay', 'cpu_us', 'nonlinear', 'raw_relay', '<=', 1.35),
+    ('p50, mechanisms / plain relay', 'p50_us', 'nonlinear', 'typed_relay', '<=', 0.80),
+    ('flood rate, mechanisms / plain relay', 'rate', 'nonlinear', 'typed_relay', '>=', 3.2),
+    ('CPU, mechanisms / none', 'cpu_us', 'nonlinear', 'bridge', '<=', 1.08),
+    ('flood rate, mechanisms / none', 'rate', 'nonlinear', 'bridge', '>=', 0.93),
+    ('CPU, states, units / SI', 'cpu_us', 'units', 'bridge', '<=', 1.05),
+    ('CPU, commands, units / SI', 'cpu_us', 'units_commands', 'commands', '<=', 1.05),
+    ('flood rate, units / SI', 'rate', 'units', 'bridge', '', 0.0),
+    ('CPU, mechanisms, units / SI', 'cpu_us', 'units_nonlinear', 'nonlinear', '<=', 1.08),
+    ('flood rate, mechanisms, units / SI', 'rate', 'units_nonlinear', 'nonlinear', '', 0.0),
+    ('CPU, single-threaded / plain relay', 'cpu_us', 'bridge_single', 'typed_relay', '<=', 1.0),
     ('flood rate, single-threaded / plain relay', 'rate', 'bridge_single', 'typed_relay', '', 0.0),
     ('raw relay / plain relay, CPU', 'cpu_us', 'raw_relay', 'typed_relay', '', 0.0),
     ('naive bridge / plain relay, CPU', 'cpu_us', 'naive_bridge', 'typed_relay', '', 0.0),
@@ -140,12 +74,6 @@ class Variant:
     drivers: tuple[str, ...]
     output: str = 'joint_states'
     flood: bool = False
-    swing: float = 0.002
-    with_effort: bool = True
-
-
-#: Swing of the motors of legs [rad]: at 1 kHz each moves by up to 2 mrad from message to message.
-STRIDE = 0.2
 
 
 def names(prefix: str, first: int, last: int) -> str:
@@ -166,23 +94,10 @@ def variants(joints: int, folder: Path) -> list[Variant]:
         return Variant(name, bridge_command(folder, name, count, drivers), drivers, **more)
 
     half = joints // 2
+    commands = (f'joint_commands={names("joint", 0, joints)}',)
     single = bridge('bridge_single', joints, states, flood=True)
 
-    def legs(members: tuple[str, ...], ending: str = '') -> str:
-        return ','.join(f'{side}_{name}{ending}' for side in ('left', 'right') for name in members)
-
-    strides = (f'actuator_states={legs(LEG_MOTORS, "_motor")}',)
     return [
-        replace(relay('typed_relay'), name='legs_relay', drivers=strides, flood=False),
-        bridge('legs', 6, strides, swing=STRIDE),
-        bridge(
-            'legs_commands',
-            6,
-            (f'joint_commands={legs(LEG_JOINTS)}',),
-            output='actuator_commands',
-            swing=STRIDE,
-            with_effort=False,  # one would need the position that is measured
-        ),
         Variant('direct', (), states, output='actuator_states'),
         relay('typed_relay'),
         relay('raw_relay'),
@@ -195,26 +110,11 @@ def variants(joints: int, folder: Path) -> list[Variant]:
         ),
         bridge('bridge_7', 7, (f'actuator_states={names("motor", 0, 7)}',)),
         bridge('bridge_100', 100, (f'actuator_states={names("motor", 0, 100)}',)),
-        bridge(
-            'commands',
-            joints,
-            (f'joint_commands={names("joint", 0, joints)}',),
-            output='actuator_commands',
-        ),
         bridge('units', joints, states, flood=True),
         bridge('units_nonlinear', joints, states, flood=True),
-        bridge(
-            'units_commands',
-            joints,
-            (f'joint_commands={names("joint", 0, joints)}',),
-            output='actuator_commands',
-        ),
-        bridge('limited', joints, states),
-        bridge(
-            'limited_commands',
-            joints,
-            (f'joint_commands={names("joint", 0, joints)}',),
-            output='actuator_commands',
+        *(
+            bridge(name, joints, commands, output='actuator_commands')
+            for name in ('commands', 'units_commands')
         ),
         bridge(
             'two_drivers',
@@ -232,15 +132,13 @@ def bridge_command(
 ) -> tuple[str, ...]:
     """Write the node's parameter file and return the command that starts it as users do."""
     topics = [driver.partition('=')[0] for driver in drivers if 'actuator_states' in driver]
-    urdf = robot_urdf(
-        joints, nonlinear='nonlinear' in name, limited='limited' in name, units='units' in name
-    )
+    urdf = robot_urdf(joints, nonlinear='nonlinear' in name, units='units' in name)
     lines = [
         '/**:',
         '  ros__parameters:',
         '    autostart: true',
         '    robot_description: |',
-        f'      {legs_urdf() if name.startswith("legs") else urdf}',
+        f'      {urdf}',
     ]
     if topics:
         lines.append(f'    actuator_state_topics: [{", ".join(topics)}]')
@@ -270,11 +168,9 @@ def measure(variant: Variant, arguments: argparse.Namespace) -> dict[str, float]
                 str(HERE / 'load.py'),
                 f'--pid={process.pid if process else 0}',
                 f'--output={variant.output}',
-                f'--swing={variant.swing}',
                 f'--seconds={arguments.seconds}',
                 f'--warm-up={arguments.warm_up}',
                 f'--flood={arguments.flood if variant.flood else 0}',
-                *(() if variant.with_effort else ('--no-effort',)),
                 *(f'--driver={driver}' for driver in variant.drivers),
             ],
             stdout=subprocess.PIPE,
@@ -294,9 +190,9 @@ def measure(variant: Variant, arguments: argparse.Namespace) -> dict[str, float]
     return json.loads(load.stdout)
 
 
-def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], dict, bool]:
-    """Return lines to print, the figures, and whether every bound holds."""
-    lines, figures, good = [], {}, True
+def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], bool]:
+    """Return lines to print, and whether every bound holds."""
+    lines, good = [], True
     for title, key, variant, reference, sense, bound in GATES:
         if not all(key in rounds[0].get(name, {}) for name in (variant, reference)):
             continue
@@ -306,7 +202,6 @@ def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], dict, 
         good = good and holds
         verdict = f'{sense} {bound:g} {"ok" if holds else "MISSED"}' if sense else ''
         lines.append(f'{title:44} {median:6.3f} [{min(ratios):.3f}..{max(ratios):.3f}]  {verdict}')
-        figures[title] = {'median': median, 'min': min(ratios), 'max': max(ratios)}
     for name in rounds[0]:
         figure = {
             key: statistics.median(figures_of[name][key] for figures_of in rounds)
@@ -319,10 +214,15 @@ def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], dict, 
         sent = sum(figures_of[name]['sent'] for figures_of in rounds)
         lost = sum(figures_of[name]['lost'] for figures_of in rounds)
         lines.append(f'{"lost / sent at 1 kHz, " + name:44} {lost:.0f} / {sent:.0f}')
-        figures[f'lost {name}'] = {'lost': lost, 'sent': sent}
         if name == 'bridge':
             good = good and lost <= 0.001 * sent
-    return lines, figures, good
+    return lines, good
+
+
+def estimate_ratio(logs: list[float], order: random.Random) -> tuple[float, float, float]:
+    """Return the mean ratio of pairs between the ends of its interval of 95 %."""
+    means = sorted(statistics.fmean(order.choices(logs, k=len(logs))) for _ in range(2000))
+    return math.exp(means[50]), math.exp(statistics.fmean(logs)), math.exp(means[-50])
 
 
 def compare(chosen: list[Variant], arguments: argparse.Namespace, order: random.Random) -> None:
@@ -345,10 +245,7 @@ def compare(chosen: list[Variant], arguments: argparse.Namespace, order: random.
                     ratio = figures[False][key] / figures[True][key]
                     logs.setdefault((variant.name, key), []).append(math.log(ratio))
     for (name, key), values in logs.items():
-        means = sorted(statistics.fmean(order.choices(values, k=len(values))) for _ in range(2000))
-        low, middle, high = (
-            math.exp(x) for x in (means[50], statistics.fmean(values), means[-50])
-        )
+        low, middle, high = estimate_ratio(values, order)
         print(f'{name:24} {key:8} {middle:6.3f} [{low:.3f}..{high:.3f}]  {len(values)} pairs')
 
 
@@ -363,7 +260,6 @@ def main() -> int:
     parser.add_argument('--only', nargs='*', help='names of variants')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--against', type=Path, help='folder with another bridge_node')
-    parser.add_argument('--json', type=Path, help='write the figures here as well')
     parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
     arguments = parser.parse_args()
     needed = {name for gate in GATES for name in gate[2:4]} | {'direct'}
@@ -398,12 +294,8 @@ def main() -> int:
             f'for information: the plain relay takes {statistics.median(plain):.0f} us of CPU '
             'per message here'
         )
-    lines, figures, good = report(rounds)
+    lines, good = report(rounds)
     print('\n'.join(lines))
-    if arguments.json:
-        arguments.json.write_text(
-            json.dumps({'ratios': figures, 'rounds': rounds}, indent=1), encoding='utf-8'
-        )
     return 1 if arguments.gate and not good else 0
 
 

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 
 from transmission_bridge.messages.cdr import parse_joint_state
 
-#: How far the positions swing [rad] unless it is said, and phase per message [rad].
+#: How far the positions swing [rad], and phase per message [rad].
 SWING, STEP = 0.002, 0.01
 
 
@@ -26,29 +26,23 @@ class Driver:
 
     :param names: Names in the message.
     :param publisher: Where to.
-    :param swing: How far the positions swing [rad].
-    :param with_effort: Whether there are efforts beside positions and velocities.
     """
 
-    def __init__(
-        self, names: list[str], publisher: Any, swing: float = SWING, with_effort: bool = True
-    ) -> None:
+    def __init__(self, names: list[str], publisher: Any) -> None:
         message = JointState(name=names)
         message.position = [0.01 * k for k in range(len(names))]
         message.velocity = [0.02 * k for k in range(len(names))]
-        if with_effort:
-            message.effort = [0.03 * k for k in range(len(names))]
+        message.effort = [0.03 * k for k in range(len(names))]
         self._buffer = bytearray(serialize_message(message))
         offset = parse_joint_state(bytes(self._buffer)).arrays[0].offset
         self._position = np.frombuffer(self._buffer, np.float64, len(names), offset)
         self._rest = self._position.copy()
         self._publisher = publisher
-        self._swing = swing
         self._count = 0
 
     def publish(self) -> None:
         """Send the message, moved on and stamped with the steady clock."""
-        np.add(self._rest, self._swing * math.sin(STEP * self._count), self._position)
+        np.add(self._rest, SWING * math.sin(STEP * self._count), self._position)
         struct.pack_into('<iI', self._buffer, 4, *divmod(time.monotonic_ns(), 1_000_000_000))
         self._publisher.publish(bytes(self._buffer))
         self._count += 1

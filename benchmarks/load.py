@@ -16,7 +16,7 @@ import os
 import statistics
 import time
 
-from drivers import Driver, SWING
+from drivers import Driver
 import rclpy
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
@@ -45,8 +45,6 @@ class Load:
             Driver(
                 names.split(','),
                 self.node.create_publisher(JointState, topic, 10),
-                arguments.swing,
-                not arguments.no_effort,
             )
             for topic, names in (driver.split('=') for driver in arguments.driver)
         ]
@@ -149,8 +147,6 @@ def main() -> None:
     parser.add_argument('--pid', type=int, default=0)
     parser.add_argument('--driver', action='append', required=True, help='topic=name,name,...')
     parser.add_argument('--output', required=True)
-    parser.add_argument('--swing', type=float, default=SWING, help='of the positions [rad]')
-    parser.add_argument('--no-effort', action='store_true', help='positions and velocities only')
     parser.add_argument('--rate', type=float, default=1000.0)
     parser.add_argument('--warm-up', type=float, default=1.0)
     parser.add_argument('--seconds', type=float, default=4.0)
@@ -168,4 +164,5 @@ def main() -> None:
     rclpy.shutdown()
 
 
-main()
+if __name__ == '__main__':
+    main()

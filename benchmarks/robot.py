@@ -36,14 +36,11 @@ UNITS = (
 )
 
 
-def robot_urdf(
-    n_joints: int, *, nonlinear: bool = False, limited: bool = False, units: bool = False
-) -> str:
+def robot_urdf(n_joints: int, *, nonlinear: bool = False, units: bool = False) -> str:
     """
     Return a URDF with this many joints, driven by as many actuators.
 
     :param nonlinear: Whether two of the transmissions are position-dependent.
-    :param limited: Whether the actuators have limits, which nothing exceeds.
     :param units: Whether the drivers have units of their own.
 
     Of each five joints one has a simple transmission, two share a differential, two a four-bar
@@ -65,7 +62,7 @@ def robot_urdf(
     first = 0
     for kind in _kinds(n_joints):
         members = range(first, first + (1 if kind == 1 else 2))
-        transmissions.append(_transmission(kind, members, limited))
+        transmissions.append(_transmission(kind, members))
         first = members[-1] + 1
     if nonlinear:
         transmissions[:2] = [' '.join(text.split()) for text in BENT]
@@ -94,7 +91,7 @@ def _kinds(n_joints: int) -> list[int]:
     return kinds
 
 
-def _transmission(kind: int, members: range, limited: bool) -> str:
+def _transmission(kind: int, members: range) -> str:
     name = f'transmission_{members[0]}'
     parts = [f'<plugin>transmission_interface/{TYPES[kind]}Transmission</plugin>']
     for role, k in enumerate(members, 1):
@@ -102,7 +99,6 @@ def _transmission(kind: int, members: range, limited: bool) -> str:
         parts.append(
             f'<actuator name="motor_{k}" role="actuator{role}">'
             + (f'<mechanical_reduction>{ratio}</mechanical_reduction>' if kind > 1 else '')
-            + ('<limit lower="-1e6" upper="1e6" velocity="1e6" effort="1e6"/>' if limited else '')
             + '</actuator>'
         )
     for role, k in enumerate(members, 1):
@@ -112,91 +108,3 @@ def _transmission(kind: int, members: range, limited: bool) -> str:
             f'<mechanical_reduction>{ratio}</mechanical_reduction><offset>0.1</offset></joint>'
         )
     return f'<transmission name="{name}">{"".join(parts)}</transmission>'
-
-
-def legs_urdf() -> str:
-    """
-    Return a URDF with two legs that are built as Digit's, with dimensions of our own.
-
-    In each the motors turn the knee and two cranks on the tarsus; a rod from the thigh moves the
-    tarsus, and two rods from the cranks the foot. All rods have balls at both ends: 21 unknown
-    joints, 18 equations, and three freedoms that are idle.
-    """
-    legs, declared, transmissions = '', '', ''
-    for side, sign in (('left', 1.0), ('right', -1.0)):
-        body, members, loops = _leg(side, sign)
-        legs += body
-        declared += ''.join(
-            f'<joint name="{side}_{joint}"><command_interface name="position"/></joint>'
-            for joint in LEG_JOINTS
-        )
-        transmissions += (
-            f'<transmission name="{side}_leg">'
-            f'<plugin>transmission_bridge/LinkageTransmission</plugin>{members}{loops}'
-            '</transmission>'
-        )
-    return (
-        f'<robot name="benchmark_legs"><link name="pelvis"/>{legs}<ros2_control name="drives" '
-        f'type="system"><hardware><plugin>none/None</plugin></hardware>{declared}{transmissions}'
-        '</ros2_control></robot>'
-    )
-
-
-#: The joints of a leg that are commanded, and those that motors turn.
-LEG_JOINTS = ('tarsus', 'toe_pitch', 'toe_roll')
-LEG_MOTORS = ('knee', 'toe_a', 'toe_b')
-
-
-def _leg(side: str, sign: float) -> tuple[str, str, str]:
-    """Return joints and links, the members of the transmission, and its loops."""
-    parts: list[str] = []
-
-    def joint(
-        name: str, parent: str, xyz: tuple[float, float, float], axis: str = '', reach: float = 1.5
-    ) -> str:
-        """Add a joint, fixed without an axis, and return its child link."""
-        child = f'{side}_{name}_link'
-        kind = 'revolute' if axis else 'fixed'
-        moves = (
-            f'<axis xyz="{axis}"/><limit lower="{-reach}" upper="{reach}" velocity="20" '
-            'effort="200"/>'
-        )
-        place = ' '.join(map(repr, map(float, xyz)))
-        parts.append(
-            f'<link name="{child}"/><joint name="{side}_{name}" type="{kind}">'
-            f'<parent link="{parent}"/><child link="{child}"/><origin xyz="{place}"/>'
-            f'{moves if axis else ""}</joint>'
-        )
-        return child
-
-    def ball(name: str, parent: str, xyz: tuple[float, float, float]) -> str:
-        link = joint(f'{name}_x', parent, xyz, '1 0 0')
-        link = joint(f'{name}_y', link, (0, 0, 0), '0 1 0')
-        return joint(f'{name}_z', link, (0, 0, 0), '0 0 1')
-
-    def rod(name: str, ends: tuple[str, str], at: tuple, length: float) -> str:
-        """Add a rod that hangs down from one link to the other, and return its loop."""
-        hung = ball(f'{name}_top', ends[0], at[0])
-        end = ball(f'{name}_end', hung, (0, 0, -length))
-        eye = joint(f'{name}_eye', ends[1], at[1])
-        return f'<loop type="weld" frame1="{end}" frame2="{eye}"/>'
-
-    thigh = joint('thigh', 'pelvis', (0, 0.1 * sign, 0))
-    shin = joint('knee', thigh, (0, 0, 0), '0 1 0')
-    tarsus = joint('tarsus', shin, (0, 0, -0.4), '0 1 0')
-    toe = joint('toe_pitch', tarsus, (0, 0, -0.3), '0 1 0')
-    foot = joint('toe_roll', toe, (0, 0, 0), '1 0 0')
-    heel = ((-0.06, 0.03 * sign, 0.01), (-0.06, 0.03 * sign, -0.01))
-    loops = rod('heel_rod', (thigh, tarsus), heel, 0.42)
-    for name, y, z in (('a', 0.035, 0.22), ('b', -0.035, 0.14)):
-        crank = joint(f'toe_{name}', tarsus, (0, y, z - 0.3), '0 1 0')
-        ends = ((0.04, 0, 0), (0.04, y, 0))
-        loops += rod(f'toe_rod_{name}', (crank, foot), ends, z)
-    members = ''.join(
-        f'<actuator name="{side}_{name}_motor" role="actuator{k}"><param name="joint">'
-        f'{side}_{name}</param></actuator>'
-        for k, name in enumerate(LEG_MOTORS, 1)
-    ) + ''.join(
-        f'<joint name="{side}_{name}" role="joint{k}"/>' for k, name in enumerate(LEG_JOINTS, 1)
-    )
-    return ''.join(parts), members, loops
