@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-import json
 import os
 from pathlib import Path
 import platform
@@ -276,7 +275,6 @@ def main() -> int:
     parser.add_argument('--seconds', type=float, default=600.0)
     parser.add_argument('--rate', type=float, default=1000.0, help='messages per second, each way')
     parser.add_argument('--joints', type=int, default=30)
-    parser.add_argument('--json', type=Path, help='write the figures here as well')
     parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
     arguments = parser.parse_args()
     rclpy.init()
@@ -303,8 +301,6 @@ def main() -> int:
     checks = verdicts(figures)
     for words, holds in checks:
         print(f'{"ok    " if holds else "MISSED"} {words}')
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1), encoding='utf-8')
     return 1 if arguments.gate and not all(holds for _, holds in checks) else 0
 
 
