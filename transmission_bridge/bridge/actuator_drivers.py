@@ -49,16 +49,31 @@ class DriverNames:
         self._entries = sorted(
             (entry for entry in entries if entry[2] in actuators), key=lambda entry: not entry[0]
         )
-        self._check_topics()
+        topics: dict[str, str] = {}
+        for topic, driver_name, name in self._entries:
+            if topic and topics.setdefault(name, topic) != topic:
+                entry, why = f'{topic}:{driver_name}={name}', f'{name} would have two drivers'
+                expected = f'{name} behind {topics[name]} only'
+                raise make_option_error('actuator_names', expected, entry, why)
         self._actuators = tuple(actuators)
         self._places: dict[str, tuple[str, str]] = {}
         for topic, driver_name, name in self._entries:
             self._places.setdefault(name, (_namespace_of(topic), driver_name))
         for name in actuators:
             self._places.setdefault(name, ('', name))
-        self._check_driver_names()
-        places = [self._places[name] for name in actuators]
-        self.namespaces = tuple(dict.fromkeys(namespace for namespace, _ in places)) or ('',)
+        taken: dict[tuple[str, str], str] = {}
+        for name, (namespace, driver_name) in self._places.items():
+            other = taken.setdefault((namespace, driver_name), name)
+            if other != name:
+                topic = f'{namespace}actuator_commands'
+                raise make_option_error(
+                    'actuator_names',
+                    'two names, or a namespace for the states of each driver, '
+                    "as 'left/actuator_states' and 'right/actuator_states'",
+                    f'{driver_name}={name}',
+                    f'{other} and {name} would both be {driver_name} on {topic}',
+                )
+        self.namespaces = tuple(dict.fromkeys(self._places[a][0] for a in actuators)) or ('',)
 
     def find_namespace(self, actuator: str) -> str:
         """Return the namespace of the topics of an actuator's driver."""

@@ -74,9 +74,10 @@ class Ledger:
         self._told_actuators: Array = self._of_actuators[0]
         self._joints, self._actuators = self._of_joints[1], self._of_actuators[1]
         self._array: Array = np.zeros_like(self._actuators)
-        self.joints, self.actuators, self.array_numbers = map(
-            _view_read_only, (self._joints, self._actuators, self._array)
-        )
+        views = [each.view() for each in (self._joints, self._actuators, self._array)]
+        for view in views:
+            view.flags.writeable = False
+        self.joints, self.actuators, self.array_numbers = views
         self.trajectories = Trajectories(self._reached)
         self._was_rejected: Mask = np.zeros(n_joints, dtype=bool)
         self.has_rejected = False
@@ -347,9 +348,3 @@ class Ledger:
             joints[:], actuators[:] = convert(joints, actuators)
         self.trajectories.convert_numbers(convert)
         self._array[:] = after.units.in_si(before.units.of_drivers(self._array))
-
-
-def _view_read_only(values: Array) -> Array:
-    view = values.view()
-    view.flags.writeable = False
-    return view

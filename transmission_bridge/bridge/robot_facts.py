@@ -57,16 +57,6 @@ class CoupledJoints:
     constants: tuple[Array, Array] | None
     alone: tuple[Transmission, ...]
 
-    @property
-    def can_lead(self) -> bool:
-        """Whether commands to some of the joints determine all others."""
-        return not self.can_hold and (self.constants is not None or bool(self.alone))
-
-    @property
-    def transmission(self) -> str:
-        """Name of the transmission."""
-        return self.binding.spec.name
-
 
 class RobotFacts:
     """

@@ -160,7 +160,7 @@ class CalibrationServices:
         values: Array = states.read_values(now).copy()
         values[0, states.compute_ages(now)[0] > MAX_AGE] = math.nan
         # A driver may send no velocities.
-        np.copyto(values[1], states.estimate_speeds(now), where=np.isnan(values[1]))
+        np.copyto(values[1], states.pace.estimate_speeds(now), where=np.isnan(values[1]))
         return session, now, values
 
     # -- zero ------------------------------------------------------------------------------------

@@ -254,7 +254,7 @@ class BridgeSession:
             if forgotten.any():
                 lost = np.zeros(len(names), dtype=bool)
                 lost[places[forgotten]] = True
-                self.bridge.forget_commands(lost)
+                self.bridge.states.spells.restart_spells(lost)
             receive(record, layout)
 
         hosted.receive = receive_state

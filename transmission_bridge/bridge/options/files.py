@@ -119,17 +119,14 @@ def warn_of_unused_parameter_files(arguments: Sequence[str], ours: str) -> Itera
         if option == '--params-file' and Path(name).is_file():
             with suppress(OSError, ValueError):
                 nodes = tuple(read_parameters(Path(name).read_bytes()))
-                if not any(_matches_node(node, ours) for node in nodes):
+                forms = '|'.join(map(re.escape, nodes))
+                forms = forms.replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
+                if not nodes or not re.fullmatch(forms, ours):
                     found = f'parameters of {shortened(nodes) or "no node"}'
                     yield (
                         f"parameter file '{name}' is not used: expected parameters of "
                         f"{shown(ours)} or '/**', found {found}"
                     )
-
-
-def _matches_node(name: str, ours: str) -> bool:
-    pattern = re.escape(name).replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
-    return re.fullmatch(pattern, ours) is not None
 
 
 #: What a file of another program raises when it is read.

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 import math
 from typing import NamedTuple
 
@@ -127,18 +126,15 @@ class Encoders:
         most = compute_motor_bounds(robot)[1, FIELDS.index('velocity')]
         self.speeds: Array = _HASTE * most / self.periods
         self.far: Array = np.full(len(self.names), np.inf)
-        self.groups = tuple(self._make_groups()) if self.resolves else ()
+        labels = np.arange(len(self.names))
+        for binding in robot.bindings:
+            members = labels[list(binding.actuators)]
+            labels[np.isin(labels, members)] = members[0]
+        wrapped = np.unique(labels[self.wraps]) if self.resolves else ()
+        self.groups = tuple(self._make_group(np.flatnonzero(labels == k)) for k in wrapped)
         self.bounds = self.limits + AGREEMENT * np.array([-self.travels, self.travels])
         self.usual = SPREAD + AT_ONCE * self.speeds
         self.close = np.where(np.isinf(self.speeds), AT_ONCE, AGREEMENT / self.speeds)
-
-    def _make_groups(self) -> Iterator[CoupledEncoders]:
-        labels = np.arange(len(self.names))
-        for binding in self.robot.bindings:
-            members = labels[list(binding.actuators)]
-            labels[np.isin(labels, members)] = members[0]
-        for label in np.unique(labels[self.wraps]):
-            yield self._make_group(np.flatnonzero(labels == label))
 
     def _make_group(self, motors: Index) -> CoupledEncoders:
         """Return the transmissions of these actuators, and note their speeds and travels."""

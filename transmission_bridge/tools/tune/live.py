@@ -218,7 +218,7 @@ class BridgeRobot(BridgeClient):
             target = robot.actuator_to_joint('position', sent)
         joints = self._joints.read_values(now)
         actuators = self._actuators.read_values(now).copy()
-        speeds = self._actuators.estimate_speeds(now)
+        speeds = self._actuators.pace.estimate_speeds(now)
         np.copyto(actuators[1], speeds, where=np.isnan(actuators[1]))
         return RobotState(
             actuators,
