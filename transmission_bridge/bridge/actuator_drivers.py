@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from transmission_bridge.bridge.options.options import split_topic
 from transmission_bridge.errors import closest, make_option_error
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Array, Index, Mask
+from transmission_bridge.types import Array, Index
 
 
 class Recipient(NamedTuple):
@@ -75,10 +75,6 @@ class DriverNames:
                 )
         self.namespaces = tuple(dict.fromkeys(self._places[a][0] for a in actuators)) or ('',)
 
-    def find_namespace(self, actuator: str) -> str:
-        """Return the namespace of the topics of an actuator's driver."""
-        return self._places[actuator][0]
-
     @property
     def driver_names(self) -> dict[str, str]:
         """The drivers' names of the actuators, after the namespace of their topics."""
@@ -95,10 +91,10 @@ class DriverNames:
             for topic, driver_name, actuator in self._entries
         }
 
-    def divide_actuators(self, actuators: Mask) -> list[Recipient]:
-        """Return the drivers of some actuators, shape ``(n_actuators,)``."""
+    def divide_actuators(self, actuators: Iterable[int]) -> list[Recipient]:
+        """Return the drivers of some actuators, each with its own in the same order."""
         shares: dict[str, list[int]] = {}
-        for actuator in np.flatnonzero(actuators).tolist():
+        for actuator in actuators:
             shares.setdefault(self._places[self._actuators[actuator]][0], []).append(actuator)
         return [
             Recipient(ns, tuple(self._places[self._actuators[p]][1] for p in places), places)

@@ -146,8 +146,8 @@ def count_nanoseconds(stamp: Stamp) -> int:
 
 def describe_lead(nanoseconds: int) -> str:
     """Return a sentence about a stamp ahead of the clock."""
-    found = f"header.stamp is {nanoseconds / BILLION:.3f} s ahead of this node's clock"
-    return f'{found}, expected {STAMP_TOLERANCE / BILLION:g} s at most'
+    lead = f"header.stamp is {nanoseconds / BILLION:.3f} s ahead of this node's clock"
+    return f'{lead}, expected {STAMP_TOLERANCE / BILLION:g} s at most'
 
 
 # -- Counts --------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class Ledger:
         self._told_actuators: Array = self._of_actuators[0]
         self._joints, self._actuators = self._of_joints[1], self._of_actuators[1]
         self._array: Array = np.zeros_like(self._actuators)
-        views = [each.view() for each in (self._joints, self._actuators, self._array)]
+        views = [numbers.view() for numbers in (self._joints, self._actuators, self._array)]
         for view in views:
             view.flags.writeable = False
         self.joints, self.actuators, self.array_numbers = views

@@ -65,17 +65,15 @@ class Plan(RobotFacts):
         order = options.command_actuators
         check_array_order('command_joints', options.command_joints, joints, robot.lost_joints)
         check_array_order('command_actuators', order, motors, robot.lost_actuators)
-        self.orders: dict[str, list[int]] = {}
-        for name in order:
-            namespace = self.drivers.find_namespace(name)
-            self.orders.setdefault(namespace, []).append(motors.index(name))
+        receivers = self.drivers.divide_actuators(map(motors.index, order))
+        self.orders = {receiver.namespace: receiver.places for receiver in receivers}
         self.ending_rows: Mask = np.array([[False], [True], [options.zero_effort]])
 
     def _make_outlets(self, key: bytes, is_trajectory: bool) -> Outlets:
         mask: Mask = np.frombuffer(key, dtype=bool)
         mask = mask.reshape(len(ARRAYS if is_trajectory else FIELDS), -1)
         if is_trajectory:
-            recipients = self.drivers.divide_actuators(mask.any(axis=0))
+            recipients = self.drivers.divide_actuators(np.flatnonzero(mask.any(axis=0)).tolist())
             return tuple(TrajectoryOutlet(recipient, self.units) for recipient in recipients)
         modes, commanded = [mask], mask[:, mask.any(axis=0)]
         is_mixed = bool((commanded != commanded[:, :1]).any())
@@ -84,5 +82,5 @@ class Plan(RobotFacts):
         return tuple(
             CommandOutlet(driver, tuple(mode[:, driver.places].any(axis=1).tolist()), self.units)
             for mode in modes
-            for driver in self.drivers.divide_actuators(mode.any(axis=0))
+            for driver in self.drivers.divide_actuators(np.flatnonzero(mode.any(axis=0)).tolist())
         )

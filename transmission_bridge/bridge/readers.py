@@ -94,25 +94,16 @@ def check_names(names: Sequence[str], of_robot: CommandNames, *, accepts_unknown
 
 def list_command_names(robot: RobotTransmissions) -> CommandNames:
     """Return the joint names that commands to a robot may use."""
-    reading = {
-        member.name: 'its transmission only reads'
-        for binding in robot.bindings
-        for member in binding.spec.joints
-        if not all(binding.owned)
-        or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
+    reading: dict[str, str] = {}
+    for binding in robot.bindings:
+        spec = binding.spec
+        only_reads = any(member.read_only for member in (*spec.joints, *spec.actuators))
         # If a block declares no interface, its joints may be commanded.
-        or (
-            not binding.spec.can_command
-            and any(
-                joint.command_interfaces or joint.state_interfaces for joint in binding.spec.joints
-            )
-        )
-    }
-    reading |= {
-        robot.joint_names[place]: f"passive, it is moved by transmission '{binding.spec.name}'"
-        for binding in robot.bindings
-        for place in binding.passive
-    }
+        declares = any(joint.command_interfaces or joint.state_interfaces for joint in spec.joints)
+        if only_reads or not all(binding.owned) or (declares and not spec.can_command):
+            reading |= {joint.name: 'its transmission only reads' for joint in spec.joints}
+        why = f"passive, it is moved by transmission '{spec.name}'"
+        reading |= {robot.joint_names[joint]: why for joint in binding.passive}
     reasons = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
     reasons |= {j.name: f'it follows {j.mimic.joint}' for j in robot.description.joints if j.mimic}
     components = [
@@ -121,7 +112,8 @@ def list_command_names(robot: RobotTransmissions) -> CommandNames:
         for component in block.components
         if component.kind == 'joint'
     ]
-    others = [each.name for each in robot.description.joints] + [each.name for each in components]
+    others = [joint.name for joint in robot.description.joints]
+    others += [component.name for component in components]
     barred = reading | {
         name: reasons.get(name, 'not bridged') for name in others if name not in robot.joint_names
     }
@@ -129,7 +121,7 @@ def list_command_names(robot: RobotTransmissions) -> CommandNames:
         interface: frozenset(
             component.name
             for component in components
-            if any(each.name == interface for each in component.command_interfaces)
+            if any(command.name == interface for command in component.command_interfaces)
         )
         for interface in FIELDS
     }
@@ -306,8 +298,8 @@ class CommandReader:
         :raises MessageError: If there are too many (``too_many_points``).
         """
         if count > MOST_WAYPOINTS:
-            found = counted(count, 'waypoint')
-            raise MessageError('too_many_points', f'{found}, expected {MOST_WAYPOINTS} at most')
+            waypoints, most = counted(count, 'waypoint'), f'{MOST_WAYPOINTS} at most'
+            raise MessageError('too_many_points', f'{waypoints}, expected {most}')
 
     def _make_command(self, values: Array, route: str) -> Motion:
         finite = np.isfinite(values).tobytes()

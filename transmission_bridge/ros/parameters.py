@@ -17,10 +17,7 @@ from rcl_interfaces.msg import (
     ParameterType,
     SetParametersResult,
 )
-from rclpy.exceptions import (
-    InvalidParameterValueException,
-    InvalidTopicNameException,
-)
+from rclpy.exceptions import InvalidParameterValueException, InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.validate_topic_name import validate_topic_name

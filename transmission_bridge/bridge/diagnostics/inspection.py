@@ -24,10 +24,7 @@ from transmission_bridge.bridge.diagnostics.status import (
     UNKNOWN,
     WARN,
 )
-from transmission_bridge.bridge.implausible import (
-    compute_measured_limits,
-    describe_joints_beyond,
-)
+from transmission_bridge.bridge.implausible import compute_measured_limits, describe_joints_beyond
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.states.turns import OpenTurn
 from transmission_bridge.errors import counted, shortened
@@ -305,12 +302,13 @@ class BridgeWatch:
         self, open_for: float, reasons: Mapping[str, str], is_told: bool
     ) -> Iterator[Fact]:
         states, robot = self._bridge.states, self._bridge.plan.robot
-        named: dict[str, list[str]] = {}
-        for name, reason in reasons.items():
-            named.setdefault(reason, []).append(name)
-        yield Fact('stale', shortened(named.get(_STALE, [])), ERROR, not is_told)
-        yield Fact('not finite', shortened(named.get(_NAN, [])), WARN)
-        never, names = named.get(_NEVER, []), robot.actuator_names
+        stale, not_finite, never = (
+            [name for name, reason in reasons.items() if reason == kind]
+            for kind in (_STALE, _NAN, _NEVER)
+        )
+        yield Fact('stale', shortened(stale), ERROR, not is_told)
+        yield Fact('not finite', shortened(not_finite), WARN)
+        names = robot.actuator_names
         # A joint that passes through may have no motor.
         bindings = (binding for binding in robot.bindings if not binding.is_identity)
         needed = {names[actuator] for binding in bindings for actuator in binding.actuators}

@@ -30,10 +30,7 @@ from transmission_bridge.bridge.rules.rule import (
 )
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import shortened
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    FIELDS,
-)
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.transmissions import Binding
 from transmission_bridge.types import Array, Mask
 
@@ -183,17 +180,15 @@ class NeededArrays(Rule):
         """Reject a waypoint without positions, or with accelerations without velocities."""
         assert motion.trajectory is not None
         filled = motion.trajectory.filled
-        lacks = ~filled[POSITION]
-        if lacks.any():
-            return Verdict('no_position', self._describe(lacks, 'no positions'))
-        lacks = filled[ACCELERATION] & ~filled[VELOCITY]
-        if lacks.any():
-            what = 'accelerations without velocities'
-            return Verdict('no_velocity', self._describe(lacks, what))
+        needs_velocities = filled[ACCELERATION] & ~filled[VELOCITY]
+        for reason, lacks, what in (
+            ('no_position', ~filled[POSITION], 'no positions'),
+            ('no_velocity', needs_velocities, 'accelerations without velocities'),
+        ):
+            if lacks.any():
+                why = f'{self._name} depends on position'
+                return Verdict(reason, f'waypoint {int(np.argmax(lacks))} has {what}: {why}')
         return None
-
-    def _describe(self, lacks: Mask, what: str) -> str:
-        return f'waypoint {int(np.argmax(lacks))} has {what}: {self._name} depends on position'
 
 
 class Followers(Rule):
@@ -254,8 +249,8 @@ class Followers(Rule):
             # The ratio depends on the commanded position, else on the measured one.
             numbers = values if row else np.where(is_given, values, at)
             if constants is None:
-                own, measured = numbers[..., self._leading], at[..., self._leading]
-                sent = self._leaders.joint_to_actuator(FIELDS[row], own, at=measured)
+                numbers, measured = numbers[..., self._leading], at[..., self._leading]
+                sent = self._leaders.joint_to_actuator(FIELDS[row], numbers, at=measured)
             else:
                 numbers = numbers - constants[1] * (row == POSITION)
                 sent = numbers[..., self._commanded] @ self._inverse.T

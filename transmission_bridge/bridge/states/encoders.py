@@ -13,10 +13,7 @@ import numpy as np
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs, WRAP_PERIOD
 from transmission_bridge.bridge.robot_facts import compute_motor_bounds
-from transmission_bridge.errors import (
-    make_option_error,
-    UnknownNameError,
-)
+from transmission_bridge.errors import make_option_error, UnknownNameError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Index, Mask

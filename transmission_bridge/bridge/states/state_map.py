@@ -20,12 +20,7 @@ from transmission_bridge.bridge.options.options import (
     split_topic,
 )
 from transmission_bridge.bridge.states.encoders import Encoders
-from transmission_bridge.errors import (
-    make_option_error,
-    shortened,
-    shown,
-    UnknownNameError,
-)
+from transmission_bridge.errors import make_option_error, shortened, shown, UnknownNameError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.messages import (
     JointStateEncoder,

@@ -218,7 +218,7 @@ class States:
     def replace_index(self, before: DriverIndex, after: DriverIndex) -> None:
         """Convert the known numbers if a new index has other units; see :attr:`Bridge.plan`."""
         self._is_mapped = False
-        old, new = (1.0 if each.scales is None else each.scales for each in (before, after))
+        old, new = (1.0 if index.scales is None else index.scales for index in (before, after))
         if not np.array_equal(old, new):
             self._values *= np.divide(new, old)
             self.pace.forget()
@@ -557,11 +557,6 @@ class States:
         too_old = self._mask_old_numbers(now)
         lost: Mask = (too_old & (self._givers != _NOBODY)).any(axis=0)
         return lost | too_old.all(axis=0)
-
-    def find_receipt_times(self) -> Array:
-        """Return the last time of receipt of each actuator [s], minus infinity: never."""
-        newest: Array = self._find_receipts().max(axis=0)
-        return newest
 
     def list_rivals(self, actuators: Sequence[str]) -> dict[tuple[str, str], tuple[str, ...]]:
         """

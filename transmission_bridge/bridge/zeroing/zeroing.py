@@ -283,9 +283,7 @@ def _solve_actuator_offsets(
             'the latter case, name it also in zero_joints',
         )
     if lost:
-        goals = ', '.join(
-            f'{joint} at {where:g}' for joint, where in zip(joints, goal.tolist(), strict=True)
-        )
+        goals = ', '.join(f'{joints[k]} at {where:g}' for k, where in enumerate(goal.tolist()))
         raise MessageError(
             'unreachable',
             f"'{name}' cannot have {goals}: outside the range of its actuators, or on another "
@@ -293,11 +291,8 @@ def _solve_actuator_offsets(
         )
     # An actuator that depends on no wanted joint stays known without the wanted joints.
     without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
-    offsets = {
-        offset.path[1]: offset
-        for offset in list_offsets(robot, 'actuators')
-        if offset.transmission == name
-    }
+    offsets = list_offsets(robot, 'actuators')
+    by_motor = {offset.path[1]: offset for offset in offsets if offset.transmission == name}
     changes = []
     for number, member in enumerate(binding.spec.actuators):
         if not math.isnan(without[number]) or math.isnan(there[number]):
@@ -305,7 +300,7 @@ def _solve_actuator_offsets(
         present = float(actuator_position[binding.actuators[number]])
         if not math.isfinite(present):
             raise _new_unknown_error(member.name)
-        offset = offsets[member.name]
+        offset = by_motor[member.name]
         moved = (float(there[number]) - present) / transmission.actuator_reduction[number]
         changes.append(OffsetChange(offset, offset.value + moved))
     return changes
@@ -325,14 +320,14 @@ def _check_result(
         after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
-    own = {change.member_name: change for change in changes if change.tunable.path[0] == 'joints'}
+    by_joint = {one.member_name: one for one in changes if one.tunable.path[0] == 'joints'}
     for joint, target in wanted.items():
         number = robot.joint_names.index(joint)
         if joint in solved:
             name, scale = solved[joint].spec.name, _SOLVED / _TOLERANCE
             about = ', '.join(str(one) for one in changes if one.tunable.transmission == name)
         else:
-            change = own[joint]
+            change = by_joint[joint]
             name, about = change.tunable.transmission, f'the offset {change.new!r}'
             scale = 1.0 + sum(map(abs, (target, before[number], change.old, change.new)))
         if not abs(after[number] - target) <= _TOLERANCE * scale:
