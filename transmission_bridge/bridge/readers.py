@@ -192,8 +192,20 @@ class CommandReader:
         for row, places, picks in reading.arrays:
             values[row, places] = numbers[row] if picks is None else numbers[row][picks]
         motion = self._make_command(values, route)
-        if reading.barred:
-            motion.changes |= self._find_barred(reading, layout.names, motion, numbers)
+        if not reading.barred:
+            return motion
+        reasons = self.names.barred
+        barred = [value for value in reading.barred if not np.isnan(numbers[value[0]][value[1]])]
+        if barred and not (self._facts.divides and motion.pattern.named.any()):
+            check_names(layout.names, self.names, accepts_unknown=False)
+            first = barred[0][0]
+            sentences = [f'{name} ({reasons[name]})' for row, _, name in barred if row == first]
+            what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'
+            raise MessageError('not_commandable', what)
+        for _, _, name in barred:
+            is_ours = name in reasons
+            key = f'{name} (not_commandable)' if is_ours else f'{shown(name)} (unknown_joint)'
+            motion.changes.add(('rejected', key))
         return motion
 
     def read_array(
@@ -335,24 +347,6 @@ class CommandReader:
             arrays.append((row, joints, None if is_all else np.array(picks, dtype=np.intp)))
             barred += [(row, k, name) for k, name in enumerate(named) if name not in commandable]
         return _Reading(arrays, barred)
-
-    def _find_barred(
-        self, reading: _Reading, names: Sequence[str], motion: Motion, numbers: Sequence[Array]
-    ) -> set[tuple[str, str]]:
-        """Return the counts of joints with a value that may not be commanded, or reject them."""
-        values = [value for value in reading.barred if not np.isnan(numbers[value[0]][value[1]])]
-        barred = self.names.barred
-        if values and not (self._facts.divides and motion.pattern.named.any()):
-            check_names(names, self.names, accepts_unknown=False)
-            first = values[0][0]
-            sentences = [f'{name} ({barred[name]})' for row, _, name in values if row == first]
-            what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'
-            raise MessageError('not_commandable', what)
-        keys = (
-            f'{name} (not_commandable)' if name in barred else f'{shown(name)} (unknown_joint)'
-            for _, _, name in values
-        )
-        return {('rejected', key) for key in keys}
 
 
 def drop_due_points(record: TrajectoryRecord, start: float, now: float) -> TrajectoryRecord:

@@ -138,7 +138,18 @@ class Encoders:
         bindings = [binding for binding in self.robot.bindings if binding.actuators[0] in motors]
         joints = np.unique([joint for binding in bindings for joint in binding.joints])
         is_constant = all(binding.transmission.is_constant for binding in bindings)
-        rates = self._sample_rates(motors, joints, is_constant)
+        points = np.zeros((1, len(self.names)))
+        if not is_constant:
+            # A third of the positions of each joint are at the ends of its range.
+            ends = np.where(self._is_continuous, [[-math.pi], [math.pi]], self.limits)
+            lower, upper = ends[:, joints]
+            dice = np.random.default_rng(0).uniform(-0.25, 1.25, (_POINTS, len(joints)))
+            where = np.full((_POINTS, len(self.travels)), np.nan)
+            where[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
+            points = self.robot.joint_to_actuator('position', where)
+        # Motions of joints for motions of actuators, shape (n, n_joints, n_actuators).
+        rates = self.robot.jacobian(points)[:, joints][:, :, motors]
+        rates = rates[np.isfinite(rates).all(axis=(1, 2))]
         periods = np.where(self.wraps[motors], self.periods[motors], 1.0)
         shares = np.abs(np.linalg.pinv(rates)) / periods[:, np.newaxis]
         shares[shares < 1e-9 * shares.max(initial=0.0)] = 0.0
@@ -157,21 +168,6 @@ class Encoders:
         self.travels[joints] = np.where(travels > 0.0, travels, np.inf)
         is_simple = is_constant and len(bindings) == 1 and len(motors) <= min(2, len(joints))
         return CoupledEncoders(motors, joints, ratios[0] if is_simple else None)
-
-    def _sample_rates(self, motors: Index, joints: Index, is_constant: bool) -> Array:
-        """Return motions of joints for motions of actuators, ``(n, n_joints, n_actuators)``."""
-        robot, points = self.robot, np.zeros((1, len(self.names)))
-        if not is_constant:
-            # A third of the positions of each joint are at the ends of its range.
-            ends = np.where(self._is_continuous, [[-math.pi], [math.pi]], self.limits)
-            lower, upper = ends[:, joints]
-            dice = np.random.default_rng(0).uniform(-0.25, 1.25, (_POINTS, len(joints)))
-            where = np.full((_POINTS, len(self.travels)), np.nan)
-            where[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
-            points = robot.joint_to_actuator('position', where)
-        rates = robot.jacobian(points)[:, joints][:, :, motors]
-        finite: Array = rates[np.isfinite(rates).all(axis=(1, 2))]
-        return finite
 
     def compute_candidates(
         self, group: CoupledEncoders, covered: Array, is_open: Mask
