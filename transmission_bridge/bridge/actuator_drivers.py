@@ -129,22 +129,22 @@ def _namespace_of(topic: str) -> str:
 
 
 def check_array_order(
-    option: str, names: Sequence[str], known: Collection[str], lost: Mapping[str, str]
+    option: str, names: Sequence[str], allowed: Collection[str], lost: Mapping[str, str]
 ) -> None:
     """
     Check the names that define the order of an array.
 
     :param option: Name of the option.
-    :param known: The names allowed.
+    :param allowed: The names that it may have.
     :param lost: Names of rejected transmissions, with the reason; an array cannot omit them.
     :raises ParameterError: If a name is not allowed or repeated.
     """
     kinds = {'command_joints': 'a joint that may be commanded'}
     for number, name in enumerate(names):
-        if name not in known:
-            why = f', {lost[name]}' if name in lost else closest(name, known)
+        if name not in allowed:
+            why = f', {lost[name]}' if name in lost else closest(name, allowed)
             what = f'is not {kinds.get(option, "an actuator of the robot")}{why}'
-            expected = f'names out of {", ".join(known)}'
+            expected = f'names out of {", ".join(allowed)}'
         elif name in names[:number]:
             what, expected = 'is repeated', 'each name once'
         else:

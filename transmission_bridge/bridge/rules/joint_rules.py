@@ -226,12 +226,13 @@ class Followers(Rule):
                     ends = (self._bounds[POSITION] - offset) / jacobian[:, 0]
         elif group.alone:
             columns = []
-            for joint, table in enumerate(group.alone):  # at a limit, or where its curve ends
+            # At the limits of each joint, or where its curve ends.
+            for table, limits in zip(group.alone, self._bounds[POSITION].T, strict=True):
                 assert table.domain is not None
                 domain = [table.domain.lower, table.domain.upper]
                 curve_ends = np.sort(table.actuator_to_joint('position', domain), axis=0)
-                limits = np.clip(self._bounds[POSITION, :, joint, np.newaxis], *curve_ends)
-                columns.append(table.joint_to_actuator('position', limits))
+                reached = np.clip(limits[:, np.newaxis], *curve_ends)
+                columns.append(table.joint_to_actuator('position', reached))
             ends = np.hstack(columns)
         self._span = np.fmax.reduce(np.fmin(*ends)), np.fmin.reduce(np.fmax(*ends))
         self._leaders, self._leading = group.binding.transmission, np.arange(len(group.joints))

@@ -209,7 +209,7 @@ class StateMap(DriverIndex):
                     declared.setdefault(component.name, set()).update(interfaces)
         given = [declared.get(name, FIELDS) for name in self.names]
         hidden = [[field not in interfaces for interfaces in given] for field in FIELDS]
-        self._hidden: Mask = np.array(hidden).reshape(len(FIELDS), len(self.names)).astype(bool)
+        self._hidden: Mask = np.array(hidden, dtype=bool)
         self._fills = options.unknown_rates == 'zero'
         self._omits = options.unknown_joints == 'omit'
         self.is_plain = bool(self.names) and not followers and not self._hidden.any()
