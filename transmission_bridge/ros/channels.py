@@ -54,15 +54,12 @@ def describe_endpoint(
     quality = quality or entry.quality
     package, _, message = entry.type.partition('/')
     # A profile for this endpoint alone: rclpy writes the overrides into it.
-    profile = QoSProfile(
-        depth=quality.depth,
-        reliability=ReliabilityPolicy.RELIABLE
-        if quality.reliable
-        else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL
-        if quality.latched
-        else DurabilityPolicy.VOLATILE,
-    )
+    reliability, durability = ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE
+    if quality.reliable:
+        reliability = ReliabilityPolicy.RELIABLE
+    if quality.latched:
+        durability = DurabilityPolicy.TRANSIENT_LOCAL
+    profile = QoSProfile(depth=quality.depth, reliability=reliability, durability=durability)
     arguments = {
         'msg_type': getattr(import_module(f'{package}.msg'), message),
         'topic': name or topic,
@@ -153,9 +150,7 @@ class InputTopics:
         self.replace_stamp = stamps.replace_stamp
         of_robot = JointStateWriter(dict.fromkeys(names)).write_message(0, 0)
         self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
-        self.is_open = False
-        self._time = time
-        self._log = log
+        self.is_open, self._time, self._log = False, time, log
         self.statistics: dict[str, TopicStatistics] = {}
         self.subscriptions: dict[str, Subscription[Any]] = {}
 
@@ -293,20 +288,16 @@ class InputTopics:
                 if commands and stall.read_time() > stall.calm_until:
                     stall.check_receipt()
                 if len(data) > largest:
-                    raise MessageError(
-                        'too_large', f'{len(data)} bytes, expected at most {largest}'
-                    )
+                    sentence = f'{len(data)} bytes, expected at most {largest}'
+                    raise MessageError('too_large', sentence)
                 take(data, now)
                 statistics.used = now
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
                 statistics.refusal = str(error)
                 if statistics.needs_attention(error.reason):
-                    log.warning(
-                        (topic, error.reason),
-                        f'{topic}: {error}; message dropped',
-                        about=error.about,
-                    )
+                    text = f'{topic}: {error}; message dropped'
+                    log.warning((topic, error.reason), text, about=error.about)
             except Exception:  # a bug must drop only one message, not end the executor
                 statistics.rejected['bug'] += 1
                 statistics.refusal = 'bug, see the log'
@@ -354,19 +345,6 @@ class OutputTopics:
             )
         self.publishers[name] = publisher
         return publisher
-
-    def add_driver_publishers(
-        self, topic: str, namespaces: Iterable[str]
-    ) -> dict[str, LifecyclePublisher[Any]]:
-        """
-        Return a new publisher for each of these namespaces of drivers.
-
-        :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param namespaces: Empty, or with a slash at the end.
-        :raises ParameterError: If two of the topics are one topic after remapping.
-        """
-        check_separate_topics(self._node, [f'{namespace}{topic}' for namespace in namespaces])
-        return {each: self.add_publisher(topic, name=f'{each}{topic}') for each in namespaces}
 
     def destroy_topics(self) -> None:
         """Remove every publisher."""

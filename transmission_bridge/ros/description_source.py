@@ -72,25 +72,18 @@ class DescriptionSource:
         self._log = ThrottledLog(node)
         self._received = ''
         self._is_empty = False
-        declare_parameter(
-            node,
-            PARAMETER,
-            '',
-            ParameterDescriptor(
-                description='URDF text of the robot. If empty, the topic robot_description is '
-                'used. Can be set while the node is unconfigured.'
-            ),
-        )
-        with report_bad_override(node, 'robot_description'):
+        text = 'URDF text of the robot. If empty, the topic robot_description is used. Can be set '
+        text += 'while the node is unconfigured.'
+        declare_parameter(node, PARAMETER, '', ParameterDescriptor(description=text))
+        endpoint = describe_endpoint(PARAMETER)
+        with report_bad_override(node, PARAMETER):
             self._subscription = node.create_subscription(
-                callback=self._receive_message,
-                raw=True,
-                **describe_endpoint('robot_description'),
+                callback=self._receive_message, raw=True, **endpoint
             )
 
     def wait_for_message(self, seconds: float) -> None:
         """Wait for a description on the topic: a latched one may not have arrived yet."""
-        qos = describe_endpoint('robot_description')['qos_profile']
+        qos = describe_endpoint(PARAMETER)['qos_profile']
         has_come, message = wait_for_message(
             String, self._node, PARAMETER, qos_profile=qos, time_to_wait=seconds
         )

@@ -88,17 +88,15 @@ class DriverNode(Node):
         block, plugin = self._values['block'], self._values['plugin']
         plugins = {block or '*': plugin} if plugin else {}
         check_plugins(robot, plugins)
-        found = find_drivers(robot, plugins)
-        chosen = [each for name, each in found.items() if block in ('', name)]
+        drivers = find_drivers(robot, plugins)
+        chosen = [(STATES, *driver) for name, driver in drivers.items() if block in ('', name)]
         if not chosen:
             raise DriverError(
                 f'block {shown(block)}: expected a block with a driver in Python, found '
-                f'{shortened(list(found)) or "none"}'
+                f'{shortened(list(drivers)) or "none"}'
             )
         limit = self._values['command_timeout']
-        hosted = HostedDrivers(
-            self, self._log, [(STATES, *each) for each in chosen], command_timeout=limit
-        )
+        hosted = HostedDrivers(self, self._log, chosen, command_timeout=limit)
         try:
             hosted.start('configure')
             hosted.start('activate')

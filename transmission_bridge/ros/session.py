@@ -45,7 +45,7 @@ from transmission_bridge.ros.optional_topics import (
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Mask
 
 # -- The clock of times of receipt ---------------------------------------------------------------
 
@@ -81,8 +81,7 @@ class SimulatedTime:
     def __init__(
         self, ros_time: Callable[[], int], steady_time: Callable[[], float] = time.monotonic
     ) -> None:
-        self._ros_time = ros_time
-        self._steady_time = steady_time
+        self._ros_time, self._steady_time = ros_time, steady_time
         self._last = -1
         self._stood = self._ahead = 0.0
         self._heard = -math.inf
@@ -131,7 +130,7 @@ class ReceiptClock:
         self.watch_clocks = [STEADY]
         self.rate_clock = STEADY
         self.now: Callable[[], float] = time.monotonic
-        self.at_state: Callable[[], float] = time.monotonic
+        self.at_state = self.now
         if is_simulated(node):
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
@@ -167,6 +166,7 @@ class BridgeSession:
         missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
+    :ivar sensors: The topics of absolute encoders and torque sensors.
     :ivar opened: Time of the last opening [s], as ``time``.
     :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
@@ -178,8 +178,7 @@ class BridgeSession:
         options: BridgeOptions,
         log: ThrottledLog,
     ) -> None:
-        self._node = node
-        self._log = log
+        self._node, self._log = node, log
         self._timers: list[Any] = []
         self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
@@ -213,37 +212,31 @@ class BridgeSession:
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         names = (*robot.actuator_names, *robot.joint_names)
-        forget_stamps = self.states.forget_stamps
-        self.inputs = InputTopics(
-            node, self.time, log, names, self._stall, self._read_stamp, forget_stamps
-        )
+        stamps = self._read_stamp, self.states.forget_stamps
+        self.inputs = InputTopics(node, self.time, log, names, self._stall, *stamps)
         self._topics = [self.inputs, self.outputs]
-        self._make_topics()
-
-    def _make_topics(self) -> None:
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
-        add_driver_senders(self.outputs, self.bridge.plan)
+        add_driver_senders(node, self.outputs, self.bridge.plan)
         hosted = {driver.topic: driver for driver in self.hosted}
         for driver in self.hosted:
             self.outputs.senders[f'{driver.namespace}{COMMANDS}'] = driver.send_command
             self.outputs.senders[f'{driver.namespace}{TRAJECTORY}'] = driver.send_trajectory
         check_separate_topics(self._node, self.state_topics)
-        inputs, robot = self.inputs, self.robot
+        inputs = self.inputs
+        at_state = self._clock.at_state
         for topic in self.state_topics:
             if topic in hosted:
                 self._connect_driver(hosted[topic])
             else:
-                inputs.subscribe_joint_states(
-                    STATES, self._use_state, name=topic, time=self._clock.at_state
-                )
+                inputs.subscribe_joint_states(STATES, self._use_state, name=topic, time=at_state)
         take = self.gate.send_joint_command
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, take)
         arrays = subscribe_joint_arrays(inputs, self.gate, self._read_stamp)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
-        self._sensors = SensorTopics(inputs, self.outputs, robot, self.bridge)
-        subscribe_trajectories(self.inputs, self.gate, self._read_stamp)
+        self.sensors = SensorTopics(inputs, self.outputs, robot, self.bridge)
+        subscribe_trajectories(inputs, self.gate, self._read_stamp)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
         names = self.robot.actuator_names
@@ -265,12 +258,8 @@ class BridgeSession:
     @property
     def reports(self) -> tuple[MapReport, ...]:
         """Reports on values that the maps of states, commands and sensors cannot compute."""
-        sensors = (path.report for path in self._sensors.paths.values())
+        sensors = (path.report for path in self.sensors.paths.values())
         return (self.states.report, self.gate.ledger.report, *sensors)
-
-    def read_absolute_positions(self, now: float, max_age: float) -> Array:
-        """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
-        return self._sensors.find_absolute_positions(now, max_age)
 
     @property
     def is_open(self) -> bool:
@@ -289,7 +278,7 @@ class BridgeSession:
     def open_session(self) -> None:
         """Clear the state and accept messages."""
         self.bridge.reset()
-        self._sensors.reset_sensors()
+        self.sensors.reset_sensors()
         self.opened = self.time()
         self.inputs.open_topics()
         if rate := self.options.publish_rate:
@@ -342,7 +331,7 @@ class BridgeSession:
         """Replace the maps between two messages."""
         self.robot = robot
         self.bridge.replace_robot(robot)
-        self._sensors.replace_sensor_maps(robot)
+        self.sensors.replace_sensor_maps(robot)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -362,13 +351,10 @@ class BridgeSession:
         self._stall.record_tick()
         now = self.time()
         # Sensors may be silent: their numbers must not become fresh again.
-        self._sensors.record_time(now)
-        ended = self.gate.end_expired_commands(self._read_stamp(), now)
-        if ended:
-            self._log.info(
-                'command_timeout',
-                f'{shortened(ended)} stopped: no new velocity or effort within command_timeout',
-            )
+        self.sensors.record_time(now)
+        if ended := self.gate.end_expired_commands(self._read_stamp(), now):
+            why = 'no new velocity or effort within command_timeout'
+            self._log.info('command_timeout', f'{shortened(ended)} stopped: {why}')
 
     # -- helpers ---------------------------------------------------------------------------------
 
