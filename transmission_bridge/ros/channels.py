@@ -89,6 +89,20 @@ def report_bad_override(node: Node, topic: str) -> Iterator[None]:
         ) from error
 
 
+def subscribe_bytes(
+    node: Node, topic: str, receive: Callable[[bytes], None], name: str = ''
+) -> Subscription[Any]:
+    """
+    Return a new subscription of serialised messages; arguments as in :func:`describe_endpoint`.
+
+    :raises ParameterError: If its ``qos_overrides`` is invalid.
+    """
+    with report_bad_override(node, name or topic):
+        return node.create_subscription(
+            callback=receive, raw=True, **describe_endpoint(topic, name=name)
+        )
+
+
 # -- Decoding ------------------------------------------------------------------------------------
 
 
@@ -188,7 +202,7 @@ class InputTopics:
                 return
             take(view.layout, view, replace_stamp(name, view.stamp, now), now, name)
 
-        self._subscribe(describe_endpoint(topic, name=name), unpack, time or self._time, commands)
+        self._subscribe(topic, unpack, name, time or self._time, commands)
 
     def subscribe_commands(
         self,
@@ -204,24 +218,23 @@ class InputTopics:
         :param check: Called with the bytes before they are decoded; may raise
             :class:`MessageError`.
         """
-        arguments = describe_endpoint(topic)
-        message_type = arguments['msg_type']
+        message_type = describe_endpoint(topic)['msg_type']
 
         def unpack_command(data: bytes, now: float) -> None:
             if check is not None:
                 check(data)
             take(deserialize_bytes(data, message_type), now)
 
-        self._subscribe(arguments, unpack_command, self._time, commands=True)
+        self._subscribe(topic, unpack_command, topic, self._time, commands=True)
 
     def add_source(
         self,
         topic: str,
         take: TakeJointState,
         time: Callable[[], float],
-    ) -> Callable[[JointStateRecord, Layout], None]:
+    ) -> Callable[[tuple[JointStateRecord, Layout]], None]:
         """
-        Return a function that receives the states of a driver in this process.
+        Return a function that receives the states of a driver in this process, with layouts.
 
         :param topic: The topic that they would have.
         :param take: As for :meth:`subscribe_joint_states`.
@@ -232,8 +245,7 @@ class InputTopics:
             record, layout = sample
             take(layout, record, self.replace_stamp(topic, record.stamp, now), now, topic)
 
-        receive_sample = self._make_receiver(topic, take_sample, time)
-        return lambda record, layout: receive_sample((record, layout))
+        return self._make_receiver(topic, take_sample, time)
 
     def open_topics(self) -> None:
         """Accept messages from now on, and forget the times of earlier messages."""
@@ -254,17 +266,14 @@ class InputTopics:
 
     def _subscribe(
         self,
-        arguments: dict[str, Any],
+        topic: str,
         take: Callable[[bytes, float], None],
+        name: str,
         time: Callable[[], float],
         commands: bool,
     ) -> None:
-        topic = arguments['topic']
-        receive_sample = self._make_receiver(topic, take, time, commands)
-        with report_bad_override(self._node, topic):
-            self.subscriptions[topic] = self._node.create_subscription(
-                callback=receive_sample, raw=True, **arguments
-            )
+        receive_sample = self._make_receiver(name, take, time, commands)
+        self.subscriptions[name] = subscribe_bytes(self._node, topic, receive_sample, name)
 
     def _make_receiver(
         self,

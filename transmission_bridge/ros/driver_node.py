@@ -14,7 +14,11 @@ from transmission_bridge.bridge.options import COMMAND_TIMEOUT
 from transmission_bridge.drivers import DriverError, find_drivers
 from transmission_bridge.errors import MessageError, shortened, shown, TransmissionBridgeError
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
+from transmission_bridge.ros.channels import (
+    describe_endpoint,
+    report_bad_override,
+    subscribe_bytes,
+)
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.hosting import check_plugins, COMMANDS, HostedDrivers, STATES
 from transmission_bridge.ros.parameters import declare_parameter
@@ -62,10 +66,7 @@ class DriverNode(Node):
         self._hosted: HostedDrivers | None = None
         with report_bad_override(self, STATES):
             self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
-        with report_bad_override(self, COMMANDS):
-            self.create_subscription(
-                callback=self._receive_command, raw=True, **describe_endpoint(COMMANDS)
-            )
+        subscribe_bytes(self, COMMANDS, self._receive_command)
         self._description = DescriptionSource(self, self._start_safely)
         guard_requests(self)
         if self._description.urdf:

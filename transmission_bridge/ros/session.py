@@ -121,14 +121,12 @@ class ReceiptClock:
     :param node: The node; its ``use_sim_time`` must not change afterwards.
     :ivar now: Returns the time [s].
     :ivar at_state: Returns the time [s] at which the state of a driver was received.
-    :ivar watch_clocks: Clocks of timers that check timeouts.
-    :ivar rate_clock: Clock of the timer that publishes at a rate.
+    :ivar clocks: Clocks of timers that check timeouts; the last one is that of publication.
     """
 
     def __init__(self, node: LifecycleNode) -> None:
         # Not the system's clock, because that may be set back.
-        self.watch_clocks = [STEADY]
-        self.rate_clock = STEADY
+        self.clocks = [STEADY]
         self.now: Callable[[], float] = time.monotonic
         self.at_state = self.now
         if is_simulated(node):
@@ -136,8 +134,7 @@ class ReceiptClock:
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
             self.now, self.at_state = simulated.read_time, simulated.at_state
             # Both, because simulated time may be faster or stand still.
-            self.watch_clocks.append(clock)
-            self.rate_clock = clock
+            self.clocks.append(clock)
 
 
 # -- The two paths, their topics and their timers ------------------------------------------------
@@ -223,8 +220,7 @@ class BridgeSession:
             self.outputs.senders[f'{driver.namespace}{COMMANDS}'] = driver.send_command
             self.outputs.senders[f'{driver.namespace}{TRAJECTORY}'] = driver.send_trajectory
         check_separate_topics(self._node, self.state_topics)
-        inputs = self.inputs
-        at_state = self._clock.at_state
+        inputs, at_state = self.inputs, self._clock.at_state
         for topic in self.state_topics:
             if topic in hosted:
                 self._connect_driver(hosted[topic])
@@ -248,7 +244,7 @@ class BridgeSession:
                 lost = np.zeros(len(names), dtype=bool)
                 lost[places[forgotten]] = True
                 self.bridge.states.spells.restart_spells(lost)
-            receive(record, layout)
+            receive((record, layout))
 
         hosted.receive = receive_state
         commands = self.outputs.publishers[f'{hosted.namespace}{COMMANDS}']
@@ -282,10 +278,10 @@ class BridgeSession:
         self.opened = self.time()
         self.inputs.open_topics()
         if rate := self.options.publish_rate:
-            self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.rate_clock)
+            self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.clocks[-1])
         self._stall.reset()
         # One timer for stalls and timeouts, because each timer costs every message a little.
-        for clock in self._clock.watch_clocks:
+        for clock in self._clock.clocks:
             self._start_timer(self._stall.period, self._expire_commands, clock)
         try:
             self.hosted.start('activate')
