@@ -101,28 +101,6 @@ class DriverNames:
             for ns, places in shares.items()
         ]
 
-    def _check_topics(self) -> None:
-        topics: dict[str, str] = {}
-        for topic, driver_name, name in self._entries:
-            if topic and topics.setdefault(name, topic) != topic:
-                found, why = f'{topic}:{driver_name}={name}', f'{name} would have two drivers'
-                expected = f'{name} behind {topics[name]} only'
-                raise make_option_error('actuator_names', expected, found, why)
-
-    def _check_driver_names(self) -> None:
-        taken: dict[tuple[str, str], str] = {}
-        for name, (namespace, driver_name) in self._places.items():
-            other = taken.setdefault((namespace, driver_name), name)
-            if other != name:
-                topic = f'{namespace}actuator_commands'
-                raise make_option_error(
-                    'actuator_names',
-                    'two names, or a namespace for the states of each driver, '
-                    "as 'left/actuator_states' and 'right/actuator_states'",
-                    f'{driver_name}={name}',
-                    f'{other} and {name} would both be {driver_name} on {topic}',
-                )
-
 
 def _namespace_of(topic: str) -> str:
     return topic[: topic.rfind('/') + 1]
