@@ -180,7 +180,7 @@ def test_what_a_driver_has_forgotten_is_not_repeated():
     unheard.states.spells.restart_spells(np.array([True, True]))
     assert unheard.spell() == before
     assert world.command(position={'j0': 0.1, 'j1': 0.1})
-    world.bridge.forget_commands(np.array([False, True]))
+    world.bridge.states.spells.restart_spells(np.array([False, True]))
     world.hear(0.0, 0.5)
     assert world.command(position={'j0': 0.25}) == {'position': {'m0': 0.0, 'm1': 0.5}}
 

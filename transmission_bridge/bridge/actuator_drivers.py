@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from transmission_bridge.bridge.options.options import split_topic
 from transmission_bridge.errors import closest, make_option_error
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Array, Index, Mask
+from transmission_bridge.types import Array, Index
 
 
 class Recipient(NamedTuple):
@@ -49,20 +49,31 @@ class DriverNames:
         self._entries = sorted(
             (entry for entry in entries if entry[2] in actuators), key=lambda entry: not entry[0]
         )
-        self._check_topics()
+        topics: dict[str, str] = {}
+        for topic, driver_name, name in self._entries:
+            if topic and topics.setdefault(name, topic) != topic:
+                entry, why = f'{topic}:{driver_name}={name}', f'{name} would have two drivers'
+                expected = f'{name} behind {topics[name]} only'
+                raise make_option_error('actuator_names', expected, entry, why)
         self._actuators = tuple(actuators)
         self._places: dict[str, tuple[str, str]] = {}
         for topic, driver_name, name in self._entries:
             self._places.setdefault(name, (_namespace_of(topic), driver_name))
         for name in actuators:
             self._places.setdefault(name, ('', name))
-        self._check_driver_names()
-        places = [self._places[name] for name in actuators]
-        self.namespaces = tuple(dict.fromkeys(namespace for namespace, _ in places)) or ('',)
-
-    def find_namespace(self, actuator: str) -> str:
-        """Return the namespace of the topics of an actuator's driver."""
-        return self._places[actuator][0]
+        taken: dict[tuple[str, str], str] = {}
+        for name, (namespace, driver_name) in self._places.items():
+            other = taken.setdefault((namespace, driver_name), name)
+            if other != name:
+                topic = f'{namespace}actuator_commands'
+                raise make_option_error(
+                    'actuator_names',
+                    'two names, or a namespace for the states of each driver, '
+                    "as 'left/actuator_states' and 'right/actuator_states'",
+                    f'{driver_name}={name}',
+                    f'{other} and {name} would both be {driver_name} on {topic}',
+                )
+        self.namespaces = tuple(dict.fromkeys(self._places[a][0] for a in actuators)) or ('',)
 
     @property
     def driver_names(self) -> dict[str, str]:
@@ -80,37 +91,15 @@ class DriverNames:
             for topic, driver_name, actuator in self._entries
         }
 
-    def divide_actuators(self, actuators: Mask) -> list[Recipient]:
-        """Return the drivers of some actuators, shape ``(n_actuators,)``."""
+    def divide_actuators(self, actuators: Iterable[int]) -> list[Recipient]:
+        """Return the drivers of some actuators, each with its own in the same order."""
         shares: dict[str, list[int]] = {}
-        for actuator in np.flatnonzero(actuators).tolist():
+        for actuator in actuators:
             shares.setdefault(self._places[self._actuators[actuator]][0], []).append(actuator)
         return [
             Recipient(ns, tuple(self._places[self._actuators[p]][1] for p in places), places)
             for ns, places in shares.items()
         ]
-
-    def _check_topics(self) -> None:
-        topics: dict[str, str] = {}
-        for topic, driver_name, name in self._entries:
-            if topic and topics.setdefault(name, topic) != topic:
-                found, why = f'{topic}:{driver_name}={name}', f'{name} would have two drivers'
-                expected = f'{name} behind {topics[name]} only'
-                raise make_option_error('actuator_names', expected, found, why)
-
-    def _check_driver_names(self) -> None:
-        taken: dict[tuple[str, str], str] = {}
-        for name, (namespace, driver_name) in self._places.items():
-            other = taken.setdefault((namespace, driver_name), name)
-            if other != name:
-                topic = f'{namespace}actuator_commands'
-                raise make_option_error(
-                    'actuator_names',
-                    'two names, or a namespace for the states of each driver, '
-                    "as 'left/actuator_states' and 'right/actuator_states'",
-                    f'{driver_name}={name}',
-                    f'{other} and {name} would both be {driver_name} on {topic}',
-                )
 
 
 def _namespace_of(topic: str) -> str:
@@ -118,22 +107,22 @@ def _namespace_of(topic: str) -> str:
 
 
 def check_array_order(
-    option: str, names: Sequence[str], known: Collection[str], lost: Mapping[str, str]
+    option: str, names: Sequence[str], allowed: Collection[str], lost: Mapping[str, str]
 ) -> None:
     """
     Check the names that define the order of an array.
 
     :param option: Name of the option.
-    :param known: The names allowed.
+    :param allowed: The names that it may have.
     :param lost: Names of rejected transmissions, with the reason; an array cannot omit them.
     :raises ParameterError: If a name is not allowed or repeated.
     """
     kinds = {'command_joints': 'a joint that may be commanded'}
     for number, name in enumerate(names):
-        if name not in known:
-            why = f', {lost[name]}' if name in lost else closest(name, known)
+        if name not in allowed:
+            why = f', {lost[name]}' if name in lost else closest(name, allowed)
             what = f'is not {kinds.get(option, "an actuator of the robot")}{why}'
-            expected = f'names out of {", ".join(known)}'
+            expected = f'names out of {", ".join(allowed)}'
         elif name in names[:number]:
             what, expected = 'is repeated', 'each name once'
         else:

@@ -16,7 +16,6 @@ from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.rules.tuning_guard import check_tuning
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Mask
 
 #: Time over which changes of numbers add up [s].
 _MEMORY = 1.0
@@ -87,7 +86,3 @@ class Bridge:
         self._former = [used for used in recent if used[1] is not present] + [(now, present)]
         for _, before in self._former:
             check_tuning(before, after, position, live, ledger)
-
-    def forget_commands(self, actuators: Mask) -> None:
-        """End what actuators were sent, because their driver has forgotten it."""
-        self.states.spells.restart_spells(actuators)

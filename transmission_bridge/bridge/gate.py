@@ -15,10 +15,7 @@ import numpy as np
 
 from transmission_bridge.bridge.arrays import Arrays
 from transmission_bridge.bridge.inputs import Stamp
-from transmission_bridge.bridge.interface_history import (
-    InterfaceHistory,
-    mask_several_interfaces,
-)
+from transmission_bridge.bridge.interface_history import InterfaceHistory
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import COMMAND, END, Motion, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing, Outlets
@@ -149,7 +146,7 @@ class Gate:
                     self._use_verdict(motion, verdict)
             if motion.changes:
                 ledger.count_changes(motion.route, motion.changes, motion.shares)
-            outlets = plan.find_outlets(motion.pattern)
+            outlets = plan.find_outlets(motion.pattern.result, motion.trajectory is not None)
             if outlets:
                 if motion.trajectory is None:
                     ledger.record_command(motion, state.now)
@@ -169,7 +166,7 @@ class Gate:
             is_single = motion.route in SINGLE_TOPICS
             several = self._history.choose_interfaces(command, state.now, is_single=is_single)
         else:
-            several = mask_several_interfaces(command)
+            several = (~np.isnan(command)).sum(axis=0) > 1
         if several is not None and several.any():
             names = shortened(list_names(plan.robot.joint_names, several))
             why = 'and it is not known which one changed last ' if policy == 'latest' else ''
@@ -268,7 +265,7 @@ class Gate:
     def _send_end(self, motion: Motion, state: KnownState, stamp: Stamp) -> tuple[str, ...]:
         is_sent = ~np.isnan(motion.sent)
         if is_sent.any():
-            outlets = self.plan.find_command_outlets(is_sent.tobytes())
+            outlets = self.plan.find_outlets(is_sent.tobytes(), False)
             self._deliver(motion, state, stamp, outlets)
         return list_names(self.plan.robot.actuator_names, is_sent)
 

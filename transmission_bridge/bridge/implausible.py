@@ -19,13 +19,12 @@ from transmission_bridge.description import (
     Finding,
     RobotDescription,
     Ros2ControlSpec,
-    TransmissionEnd,
     TRIGGER_THRESHOLD,
 )
 from transmission_bridge.description.document import OFFSET
 from transmission_bridge.errors import in_other_unit, shortened, shown
 from transmission_bridge.interfaces import FIELDS
-from transmission_bridge.transmissions import ParameterPath, RobotTransmissions
+from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
 _RATES = frozenset(FIELDS[1:])
@@ -48,19 +47,19 @@ def warn_of_endless_commands(
         continues = 'end though their controller continues'
     for block, joints in _list_commands(robot):
         rates = [name for name, commands in joints.items() if _RATES & set(commands)]
-        does, found = 'repeats them', 'command_timeout: 0.0'
+        does, cause = 'repeats them', 'command_timeout: 0.0'
         expected = 'a command_timeout of several periods of the controller manager'
         if any('effort' in joints[name] for name in rates):
             expected += ', and zero_effort for efforts'
         if block.is_silent_at_target:
             does = 'sends nothing while commands equal states'
-            found = f'a threshold of {block.trigger_threshold:g}'
+            cause = f'a threshold of {block.trigger_threshold:g}'
             all_of = f'<param name="{TRIGGER_THRESHOLD}">-1</param>, to repeat all commands'
             expected = f'{all_of}, and {expected}'
         if rates and (block.is_silent_at_target or command_timeout == 0.0):
             what = f'velocity and effort commands of {shortened(rates)} {continues}'
             message = f"{what}: hardware component '{block.name}' {does}"
-            yield Finding.about(block, 'warning', message, expected, found)
+            yield Finding.about(block, 'warning', message, expected, cause)
 
 
 def warn_of_several_interfaces(robot: RobotDescription) -> Iterator[Finding]:
@@ -143,12 +142,10 @@ def warn_of_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...
     - A limit of velocity or effort of zero, and ``lower = upper``: the joint stands still.
     - A joint that leaves its own limits by ``<mimic>``.
     """
+    judgements = (*_judge_limits(robot), *_judge_offsets(robot))
     return tuple(
-        Finding('warning', f'{text}; check it', each.line, each.path, expected, found, subject)
-        for is_odd, each, subject, text, expected, found in (
-            *_judge_limits(robot),
-            *_judge_offsets(robot),
-        )
+        Finding('warning', f'{text}; check it', of.line, of.path, expected, number, subject)
+        for is_odd, of, subject, text, expected, number in judgements
         if is_odd
     )
 
@@ -180,23 +177,22 @@ def _judge_limits(robot: RobotTransmissions) -> Iterator[_Judgement]:
 def _judge_offsets(robot: RobotTransmissions) -> Iterator[_Judgement]:
     types = {joint.name: joint.type for joint in robot.description.joints}
     for spec in (binding.spec for binding in robot.bindings):
-        ends: dict[ParameterPath, TransmissionEnd] = {}
-        ends |= {('joints', joint.name): joint for joint in spec.joints}
-        ends |= {('actuators', actuator.name): actuator for actuator in spec.actuators}
         units = [robot.units[x.name].position for x in spec.actuators if x.name in robot.units]
-        scale = next((each.scale for each in units if each.text == 'tick'), 0.0)
-        for each in robot.tunables.get(spec.name, ()):
-            if each.path[2:] == (OFFSET,):
-                end = ends[each.path[:2]]
+        scale = next((unit.scale for unit in units if unit.text == 'tick'), 0.0)
+        for tunable in robot.tunables.get(spec.name, ()):
+            if tunable.path[2:] == (OFFSET,):
+                side, value = tunable.path[0], tunable.value
+                ends = spec.joints if side == 'joints' else spec.actuators
+                end = next(end for end in ends if end.name == tunable.path[1])
                 # An actuator of a linkage turns a joint; its offset is a position of this joint.
                 name = next((x.value for x in end.parameters if x.name == 'joint'), end.name)
                 unit = 'm' if types.get(name) == 'prismatic' else 'rad'
-                text, found = 'in another unit', in_other_unit(each.value, unit)
-                if scale and each.value.is_integer():
-                    text, found = 'in ticks', f'{each.value:g}; {each.value * scale:.6g} {unit}'
-                is_large = name in types and abs(each.value) > _OFFSETS[unit]
+                text, number = 'in another unit', in_other_unit(value, unit)
+                if scale and value.is_integer():
+                    text, number = 'in ticks', f'{value:g}; {value * scale:.6g} {unit}'
+                is_large = name in types and abs(value) > _OFFSETS[unit]
                 text = f"the offset of joint '{name}' is probably {text}"
-                yield is_large, end, spec.name, text, unit, found
+                yield is_large, end, spec.name, text, unit, number
 
 
 #: Tolerance of a measured position: share of the joint's range, and smallest value [rad or m].

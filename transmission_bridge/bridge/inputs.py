@@ -68,12 +68,8 @@ def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None 
     picks = [pick for pick, name in enumerate(layout.names) if name in index]
     places = [index[layout.names[pick]] for pick in picks]
     if len(set(places)) < len(places):
-        times = Counter(places)
-        repeated = tuple(
-            layout.names[pick]
-            for pick, place in zip(picks, places, strict=True)
-            if times[place] > 1
-        )
+        counts = Counter(places)
+        repeated = [name for name in layout.names if counts[index.get(name, -1)] > 1]
         raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
     everything = len(picks) == len(layout.names)
     unknown = (name for name in layout.names if name not in index)
@@ -150,8 +146,8 @@ def count_nanoseconds(stamp: Stamp) -> int:
 
 def describe_lead(nanoseconds: int) -> str:
     """Return a sentence about a stamp ahead of the clock."""
-    found = f"header.stamp is {nanoseconds / BILLION:.3f} s ahead of this node's clock"
-    return f'{found}, expected {STAMP_TOLERANCE / BILLION:g} s at most'
+    lead = f"header.stamp is {nanoseconds / BILLION:.3f} s ahead of this node's clock"
+    return f'{lead}, expected {STAMP_TOLERANCE / BILLION:g} s at most'
 
 
 # -- Counts --------------------------------------------------------------------------------------

@@ -17,12 +17,6 @@ _EXPIRY = 1.0
 _MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
 
 
-def mask_several_interfaces(command: Array) -> Mask:
-    """Return the joints with several interfaces in a command; see :class:`InterfaceHistory`."""
-    several: Mask = (~np.isnan(command)).sum(axis=0) > 1
-    return several
-
-
 class InterfaceHistory:
     """
     The interface of each joint that changed last (``several_interfaces: latest``).

@@ -5,7 +5,7 @@
 The record of every joint's command and every actuator's message, and of their ends.
 
 Memory ends with knowledge: a number that was sent exists while the spell in which it was sent
-lasts (:class:`~.states.spells.Spells`). A number that does not exist is not repeated, held or
+lasts (:class:`~.states.knowledge.Spells`). A number that does not exist is not repeated, held or
 counted from, in any row and message. That its end is due outlives the number.
 """
 
@@ -74,9 +74,10 @@ class Ledger:
         self._told_actuators: Array = self._of_actuators[0]
         self._joints, self._actuators = self._of_joints[1], self._of_actuators[1]
         self._array: Array = np.zeros_like(self._actuators)
-        self.joints, self.actuators, self.array_numbers = map(
-            _view_read_only, (self._joints, self._actuators, self._array)
-        )
+        views = [numbers.view() for numbers in (self._joints, self._actuators, self._array)]
+        for view in views:
+            view.flags.writeable = False
+        self.joints, self.actuators, self.array_numbers = views
         self.trajectories = Trajectories(self._reached)
         self._was_rejected: Mask = np.zeros(n_joints, dtype=bool)
         self.has_rejected = False
@@ -347,9 +348,3 @@ class Ledger:
             joints[:], actuators[:] = convert(joints, actuators)
         self.trajectories.convert_numbers(convert)
         self._array[:] = after.units.in_si(before.units.of_drivers(self._array))
-
-
-def _view_read_only(values: Array) -> Array:
-    view = values.view()
-    view.flags.writeable = False
-    return view

@@ -77,12 +77,6 @@ class Pattern:
         )
 
 
-def is_mixed(mask: Mask) -> bool:
-    """Return whether a command, shape ``(rows, n)``, has more than one mode."""
-    modes = mask[:, mask.any(axis=0)]
-    return not bool((modes == modes[:, :1]).all())
-
-
 class Trajectory(NamedTuple):
     """
     What a trajectory has beside its numbers.

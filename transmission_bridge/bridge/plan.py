@@ -10,14 +10,13 @@ from functools import lru_cache, partial
 import numpy as np
 
 from transmission_bridge.bridge.actuator_drivers import check_array_order, DriverNames
-from transmission_bridge.bridge.motion import is_mixed, Pattern
+from transmission_bridge.bridge.motion import ARRAYS, Pattern
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
 from transmission_bridge.bridge.outlets import CommandOutlet, Outlets, TrajectoryOutlet
 from transmission_bridge.bridge.readers import CommandReader
 from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.actuator_rules import ACTUATOR_RULES
 from transmission_bridge.bridge.rules.joint_rules import JOINT_RULES, Outward
-from transmission_bridge.bridge.rules.rule import Rule
 from transmission_bridge.bridge.states.state_map import StateMap
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
@@ -42,10 +41,10 @@ class Plan(RobotFacts):
     :ivar find_pattern: Returns the pattern of a kind of motion and a mask of its values as
         bytes.
     :ivar find_rules: Returns the rules of a pattern.
-    :ivar find_outlets: Returns the outlets of a pattern.
-    :ivar find_command_outlets: Returns the outlets for a mask of numbers of actuators as bytes.
-        With ``mixed_commands: nan`` actuators commanded in different modes share one message, and
-        NaN means no command; otherwise each interface has a message.
+    :ivar find_outlets: Returns the outlets for a mask of numbers of actuators as bytes, and
+        whether these are of a trajectory. With ``mixed_commands: nan`` actuators commanded in
+        different modes share one message, and NaN means no command; otherwise each interface has
+        a message.
     :ivar reader: Reads messages.
     :raises ParameterError: If an option does not fit the robot.
     """
@@ -57,36 +56,31 @@ class Plan(RobotFacts):
         names = split_pairs('actuator_names', options.actuator_names)
         self.drivers = DriverNames(names, robot.actuator_names)
         self.find_pattern = lru_cache(PATTERNS)(partial(Pattern, self))
-        self.find_rules = lru_cache(PATTERNS)(self._make_rules)
+        self.find_rules = lru_cache(PATTERNS)(
+            lambda pattern: tuple(rule for kind in RULES for rule in kind.make(self, pattern))
+        )
         self.find_outlets = lru_cache(PATTERNS)(self._make_outlets)
-        self.find_command_outlets = lru_cache(PATTERNS)(self._make_command_outlets)
         self.reader = CommandReader(self, self.find_pattern)
         joints, motors = self.reader.names.commandable, robot.actuator_names
         order = options.command_actuators
         check_array_order('command_joints', options.command_joints, joints, robot.lost_joints)
         check_array_order('command_actuators', order, motors, robot.lost_actuators)
-        self.orders: dict[str, list[int]] = {}
-        for name in order:
-            order_of_driver = self.orders.setdefault(self.drivers.find_namespace(name), [])
-            order_of_driver.append(motors.index(name))
+        receivers = self.drivers.divide_actuators(map(motors.index, order))
+        self.orders = {receiver.namespace: receiver.places for receiver in receivers}
         self.ending_rows: Mask = np.array([[False], [True], [options.zero_effort]])
 
-    def _make_rules(self, pattern: Pattern) -> tuple[Rule, ...]:
-        return tuple(rule for kind in RULES for rule in kind.make(self, pattern))
-
-    def _make_outlets(self, pattern: Pattern) -> Outlets:
-        if not pattern.is_trajectory:
-            return self.find_command_outlets(pattern.result)
-        recipients = self.drivers.divide_actuators(pattern.actuators)
-        return tuple(TrajectoryOutlet(recipient, self.units) for recipient in recipients)
-
-    def _make_command_outlets(self, key: bytes) -> Outlets:
-        mask: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
-        modes = [mask]
-        if self.options.mixed_commands != 'nan' and is_mixed(mask):
+    def _make_outlets(self, key: bytes, is_trajectory: bool) -> Outlets:
+        mask: Mask = np.frombuffer(key, dtype=bool)
+        mask = mask.reshape(len(ARRAYS if is_trajectory else FIELDS), -1)
+        if is_trajectory:
+            recipients = self.drivers.divide_actuators(np.flatnonzero(mask.any(axis=0)).tolist())
+            return tuple(TrajectoryOutlet(recipient, self.units) for recipient in recipients)
+        modes, commanded = [mask], mask[:, mask.any(axis=0)]
+        is_mixed = bool((commanded != commanded[:, :1]).any())
+        if is_mixed and self.options.mixed_commands != 'nan':
             modes = [mask & row for row in np.eye(len(FIELDS), dtype=bool)[:, :, np.newaxis]]
         return tuple(
             CommandOutlet(driver, tuple(mode[:, driver.places].any(axis=1).tolist()), self.units)
             for mode in modes
-            for driver in self.drivers.divide_actuators(mode.any(axis=0))
+            for driver in self.drivers.divide_actuators(np.flatnonzero(mode.any(axis=0)).tolist())
         )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import as_slice, is_possible, LayoutCache
+from transmission_bridge.bridge.inputs import as_slice, BILLION, is_possible, LayoutCache
 from transmission_bridge.bridge.motion import (
     ACCELERATION,
     ARRAYS,
@@ -64,22 +64,22 @@ class CommandNames:
     barred: Mapping[str, str]
     declared: Mapping[str, frozenset[str]]
 
+    def list_unknown(self, names: Sequence[str]) -> list[str]:
+        """Return the names that the robot does not have."""
+        return [n for n in names if n not in self.commandable and n not in self.barred]
 
-def check_names(names: Sequence[str], known: CommandNames | None) -> None:
+
+def check_names(names: Sequence[str], of_robot: CommandNames, *, accepts_unknown: bool) -> None:
     """
     Check the joint names of a command.
 
-    :param known: The known names; ``None``: accept any name.
-    :raises MessageError: If a name is unknown (``unknown_joint``) or repeated
-        (``duplicate_name``).
+    :param of_robot: The names that commands may use.
+    :raises MessageError: If a name is unknown (``unknown_joint``) and this is not accepted, or is
+        repeated (``duplicate_name``).
     """
-    unknown = [
-        name
-        for name in names
-        if known and name not in known.commandable and name not in known.barred
-    ]
-    if known and unknown:
-        sought = [f'{shown(n)}{closest(n, known.commandable)}' for n in unknown[:_MOST_SOUGHT]]
+    unknown = of_robot.list_unknown(names)
+    if unknown and not accepts_unknown:
+        sought = [f'{shown(n)}{closest(n, of_robot.commandable)}' for n in unknown[:_MOST_SOUGHT]]
         more = len(unknown) - len(sought)
         raise MessageError(
             'unknown_joint',
@@ -92,48 +92,18 @@ def check_names(names: Sequence[str], known: CommandNames | None) -> None:
         raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
 
 
-def _find_named(
-    layout: Layout, interface: str, length: int, known: CommandNames
-) -> tuple[str, ...]:
-    """Return the joint of each value of an array."""
-    named = layout.names
-    if length != len(named):
-        named = tuple(n for n in layout.names if n in known.declared.get(interface, ()))
-        # An unknown joint may have a value in the array, or not.
-        unknown = [n for n in layout.names if n not in known.commandable and n not in known.barred]
-        if length != len(named) or unknown:
-            otherwise = ''
-            if 0 < len(named) < len(layout.names):
-                otherwise = f'; or one for each joint that declares the {interface} command '
-                otherwise += f'interface ({shortened(named)})'
-            if unknown:
-                otherwise += f'. The robot has no joint {shortened(unknown)}: the sender has '
-                otherwise += 'another description'
-            raise make_ragged_error(layout.names, {interface: length}, otherwise=otherwise)
-    return named
-
-
 def list_command_names(robot: RobotTransmissions) -> CommandNames:
     """Return the joint names that commands to a robot may use."""
-    reading = {
-        member.name: 'its transmission only reads'
-        for binding in robot.bindings
-        for member in binding.spec.joints
-        if not all(binding.owned)
-        or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
+    reading: dict[str, str] = {}
+    for binding in robot.bindings:
+        spec = binding.spec
+        only_reads = any(member.read_only for member in (*spec.joints, *spec.actuators))
         # If a block declares no interface, its joints may be commanded.
-        or (
-            not binding.spec.can_command
-            and any(
-                joint.command_interfaces or joint.state_interfaces for joint in binding.spec.joints
-            )
-        )
-    }
-    reading |= {
-        robot.joint_names[place]: f"passive, it is moved by transmission '{binding.spec.name}'"
-        for binding in robot.bindings
-        for place in binding.passive
-    }
+        declares = any(joint.command_interfaces or joint.state_interfaces for joint in spec.joints)
+        if only_reads or not all(binding.owned) or (declares and not spec.can_command):
+            reading |= {joint.name: 'its transmission only reads' for joint in spec.joints}
+        why = f"passive, it is moved by transmission '{spec.name}'"
+        reading |= {robot.joint_names[joint]: why for joint in binding.passive}
     reasons = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
     reasons |= {j.name: f'it follows {j.mimic.joint}' for j in robot.description.joints if j.mimic}
     components = [
@@ -142,7 +112,8 @@ def list_command_names(robot: RobotTransmissions) -> CommandNames:
         for component in block.components
         if component.kind == 'joint'
     ]
-    others = [each.name for each in robot.description.joints] + [each.name for each in components]
+    others = [joint.name for joint in robot.description.joints]
+    others += [component.name for component in components]
     barred = reading | {
         name: reasons.get(name, 'not bridged') for name in others if name not in robot.joint_names
     }
@@ -150,7 +121,7 @@ def list_command_names(robot: RobotTransmissions) -> CommandNames:
         interface: frozenset(
             component.name
             for component in components
-            if any(each.name == interface for each in component.command_interfaces)
+            if any(command.name == interface for command in component.command_interfaces)
         )
         for interface in FIELDS
     }
@@ -221,8 +192,20 @@ class CommandReader:
         for row, places, picks in reading.arrays:
             values[row, places] = numbers[row] if picks is None else numbers[row][picks]
         motion = self._make_command(values, route)
-        if reading.barred:
-            motion.changes |= self._find_barred(reading, layout.names, motion, numbers)
+        if not reading.barred:
+            return motion
+        reasons = self.names.barred
+        barred = [value for value in reading.barred if not np.isnan(numbers[value[0]][value[1]])]
+        if barred and not (self._facts.divides and motion.pattern.named.any()):
+            check_names(layout.names, self.names, accepts_unknown=False)
+            first = barred[0][0]
+            sentences = [f'{name} ({reasons[name]})' for row, _, name in barred if row == first]
+            what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'
+            raise MessageError('not_commandable', what)
+        for _, _, name in barred:
+            is_ours = name in reasons
+            key = f'{name} (not_commandable)' if is_ours else f'{shown(name)} (unknown_joint)'
+            motion.changes.add(('rejected', key))
         return motion
 
     def read_array(
@@ -273,7 +256,6 @@ class CommandReader:
             increase (``times``), all waypoints are in the past (``too_old``), or a number is not
             finite (``not_finite``).
         """
-        known, n_joints = self.names, self._nothing.shape[1]
         self.check_waypoint_count(len(record.points))
         if not is_possible(record.stamp):
             raise MessageError(
@@ -284,39 +266,37 @@ class CommandReader:
             )
         if not record.names:
             raise MessageError('no_names', 'a trajectory without joint names')
-        check_names(record.names, known)
-        barred = [f'{n} ({known.barred[n]})' for n in record.names if n in known.barred]
+        check_names(record.names, self.names, accepts_unknown=False)
+        reasons = self.names.barred
+        barred = [f'{name} ({reasons[name]})' for name in record.names if name in reasons]
         if barred:
             raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
-        places = [known.commandable[name] for name in record.names]
-        _check_times(record)
+        joints = [self.names.commandable[name] for name in record.names]
         record = drop_due_points(record, start, now)
-        values = np.full((len(ARRAYS), len(record.points), n_joints), np.nan)
+        values = np.full((len(ARRAYS), len(record.points), self._nothing.shape[1]), np.nan)
         filled = np.zeros(values.shape[:2], dtype=bool)
         for row, field in enumerate(ARRAYS):
             arrays = [getattr(point, field) for point in record.points]
             for number, numbers in enumerate(arrays):
-                if len(numbers) not in (0, len(places)):
-                    raise MessageError(
-                        'size',
-                        f'waypoint {number} has {len(numbers)} {field}, expected {len(places)} or '
-                        'none',
-                    )
+                if len(numbers) not in (0, len(joints)):
+                    expected = f'expected {len(joints)} or none'
+                    sentence = f'waypoint {number} has {len(numbers)} {field}, {expected}'
+                    raise MessageError('size', sentence)
             filled[row] = [len(numbers) > 0 for numbers in arrays]
             if filled[row].any():
                 stacked = np.array([numbers for numbers in arrays if len(numbers)])
                 wrong = ~np.isfinite(stacked)
                 if wrong.any():
-                    names = [record.names[place] for place in np.flatnonzero(wrong.any(axis=0))]
+                    names = list_names(record.names, wrong)
                     raise MessageError('not_finite', f'{field} not finite: {shortened(names)}')
-                values[row][np.ix_(filled[row], places)] = stacked
+                values[row][np.ix_(filled[row], joints)] = stacked
         still = ~filled[[POSITION, VELOCITY, ACCELERATION]].any(axis=0)
         if still.any():
             raise MessageError(
                 'empty_point',
                 f'waypoint {int(np.argmax(still))} has no positions, velocities, accelerations',
             )
-        mask = filled.any(axis=1, keepdims=True) & self._facts.make_mask(np.array(places))
+        mask = filled.any(axis=1, keepdims=True) & self._facts.make_mask(np.array(joints))
         trajectory = Trajectory(record, filled, start)
         pattern = self._find_pattern(TRAJECTORY, mask.tobytes())
         return Motion(route, pattern, values, EMPTY, trajectory)
@@ -330,8 +310,8 @@ class CommandReader:
         :raises MessageError: If there are too many (``too_many_points``).
         """
         if count > MOST_WAYPOINTS:
-            found = counted(count, 'waypoint')
-            raise MessageError('too_many_points', f'{found}, expected {MOST_WAYPOINTS} at most')
+            waypoints, most = counted(count, 'waypoint'), f'{MOST_WAYPOINTS} at most'
+            raise MessageError('too_many_points', f'{waypoints}, expected {most}')
 
     def _make_command(self, values: Array, route: str) -> Motion:
         finite = np.isfinite(values).tobytes()
@@ -341,48 +321,32 @@ class CommandReader:
         return Motion(route, self._find_pattern(COMMAND, finite), values, EMPTY)
 
     def _plan_layout(self, layout: Layout) -> _Reading:
-        known = self.names
         arrays: list[tuple[int, Index | slice, Index | None]] = []
         barred: list[tuple[int, int, str]] = []
-        check_names(layout.names, None if self._facts.divides else known)
-        for row, length in enumerate(layout.lengths):
+        names, commandable = layout.names, self.names.commandable
+        check_names(names, self.names, accepts_unknown=self._facts.divides)
+        # An unknown joint may have a value in a shorter array, or not.
+        unknown = self.names.list_unknown(names)
+        for row, (interface, length) in enumerate(zip(FIELDS, layout.lengths, strict=True)):
             if not length:
                 continue
-            named = _find_named(layout, FIELDS[row], length, known)
-            picks = [pick for pick, name in enumerate(named) if name in known.commandable]
-            places = as_slice([known.commandable[named[pick]] for pick in picks])
+            declared = self.names.declared[interface]
+            named = names if length == len(names) else tuple(n for n in names if n in declared)
+            if length != len(named) or (unknown and length != len(names)):
+                otherwise = ''
+                if 0 < len(named) < len(names):
+                    otherwise = f'; or one for each joint that declares the {interface} command '
+                    otherwise += f'interface ({shortened(named)})'
+                if unknown:
+                    otherwise += f'. The robot has no joint {shortened(unknown)}: the sender has '
+                    otherwise += 'another description'
+                raise make_ragged_error(names, {interface: length}, otherwise=otherwise)
+            picks = [pick for pick, name in enumerate(named) if name in commandable]
+            joints = as_slice([commandable[named[pick]] for pick in picks])
             is_all = len(picks) == len(named)
-            arrays.append((row, places, None if is_all else np.array(picks, dtype=np.intp)))
-            others = {*range(len(named))}.difference(picks)
-            barred += [(row, pick, named[pick]) for pick in sorted(others)]
+            arrays.append((row, joints, None if is_all else np.array(picks, dtype=np.intp)))
+            barred += [(row, k, name) for k, name in enumerate(named) if name not in commandable]
         return _Reading(arrays, barred)
-
-    def _find_barred(
-        self, reading: _Reading, names: Sequence[str], motion: Motion, numbers: Sequence[Array]
-    ) -> set[tuple[str, str]]:
-        """Return the counts of joints with a value that may not be commanded, or reject them."""
-        values = [value for value in reading.barred if not np.isnan(numbers[value[0]][value[1]])]
-        barred = self.names.barred
-        if values and not (self._facts.divides and motion.pattern.named.any()):
-            check_names(names, self.names)
-            first = values[0][0]
-            sentences = [f'{name} ({barred[name]})' for row, _, name in values if row == first]
-            what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'
-            raise MessageError('not_commandable', what)
-        keys = (
-            f'{name} (not_commandable)' if name in barred else f'{shown(name)} (unknown_joint)'
-            for _, _, name in values
-        )
-        return {('rejected', key) for key in keys}
-
-
-def _check_times(record: TrajectoryRecord) -> None:
-    if not record.points:
-        raise MessageError('no_points', 'a trajectory without waypoints')
-    times = [s * 10**9 + ns for s, ns in (point.time for point in record.points)]
-    for number, (before, after) in enumerate(pairwise(times), start=1):
-        if after <= before:
-            raise MessageError('times', f'waypoint {number} is not later than the one before it')
 
 
 def drop_due_points(record: TrajectoryRecord, start: float, now: float) -> TrajectoryRecord:
@@ -392,11 +356,18 @@ def drop_due_points(record: TrajectoryRecord, start: float, now: float) -> Traje
     Its driver moves from where it is to the first waypoint that remains.
 
     :param start: Start time [s].
-    :raises MessageError: If no waypoint remains (``too_old``).
+    :raises MessageError: If it has none (``no_points``), its times do not increase (``times``), or
+        no waypoint remains (``too_old``).
     """
-    times = [start + seconds + 1e-9 * ns for seconds, ns in (each.time for each in record.points)]
+    if not record.points:
+        raise MessageError('no_points', 'a trajectory without waypoints')
+    instants = [seconds * BILLION + ns for seconds, ns in (point.time for point in record.points)]
+    for number, (before, after) in enumerate(pairwise(instants), start=1):
+        if after <= before:
+            raise MessageError('times', f'waypoint {number} is not later than the one before it')
+    times = [start + point.time[0] + 1e-9 * point.time[1] for point in record.points]
     count = sum(time < now for time in times)
-    if count and count == len(times):
+    if count == len(times):
         late = f'its last waypoint was due {now - max(times):.3f} s ago'
         raise MessageError('too_old', f'a trajectory in the past: {late}')
     return replace(record, points=record.points[count:]) if count else record

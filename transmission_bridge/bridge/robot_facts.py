@@ -57,16 +57,6 @@ class CoupledJoints:
     constants: tuple[Array, Array] | None
     alone: tuple[Transmission, ...]
 
-    @property
-    def can_lead(self) -> bool:
-        """Whether commands to some of the joints determine all others."""
-        return not self.can_hold and (self.constants is not None or bool(self.alone))
-
-    @property
-    def transmission(self) -> str:
-        """Name of the transmission."""
-        return self.binding.spec.name
-
 
 class RobotFacts:
     """
@@ -175,7 +165,7 @@ def group_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]
         if len(joints) > 1:
             # Built here, because the first command must not wait for it.
             maps = (binding.transmission.select_joints([k]) for k in range(len(joints)))
-            alone = tuple(each for each in maps if each is not None)
-            own = constants if is_constant else None
-            groups.append(CoupledJoints(binding, joints, names, can_hold, own, alone))
+            alone = tuple(one for one in maps if one is not None)
+            fixed = constants if is_constant else None
+            groups.append(CoupledJoints(binding, joints, names, can_hold, fixed, alone))
     return tuple(groups)

@@ -47,9 +47,16 @@ class SentTrajectory:
         """Return a trajectory that is about to be sent."""
         assert motion.trajectory is not None
         pattern, (record, filled, start) = motion.pattern, motion.trajectory
-        joints, sent = (
-            _compute_final_command(numbers, filled) for numbers in (motion.values, motion.sent)
-        )
+        finals = []
+        for numbers in (motion.values, motion.sent):
+            last = numbers[: len(FIELDS), -1].copy()
+            if filled[POSITION, -1]:
+                last[VELOCITY:] = np.nan
+            elif not filled[VELOCITY, -1]:
+                # Accelerations alone lead to an unknown velocity that has to end.
+                last[VELOCITY] = np.where(np.isnan(numbers[ACCELERATION, -1]), np.nan, 0.0)
+            finals.append(last)
+        joints, sent = finals
         masks, until = (pattern.named, pattern.joints, pattern.actuators), start + record.duration
         return cls(*masks, joints, sent, start, until, spells)
 
@@ -119,14 +126,3 @@ class Trajectories:
         for one in self.sent:
             left |= ~np.isnan(one.actuator_command[POSITION]) & one.actuators
         return left
-
-
-def _compute_final_command(values: Array, filled: Mask) -> Array:
-    """Return the command after a trajectory: its last positions, or rates without positions."""
-    last = values[: len(FIELDS), -1].copy()
-    if filled[POSITION, -1]:
-        last[VELOCITY:] = np.nan
-    elif not filled[VELOCITY, -1]:
-        # Accelerations alone lead to an unknown velocity that has to end.
-        last[VELOCITY] = np.where(np.isnan(values[ACCELERATION, -1]), np.nan, 0.0)
-    return last

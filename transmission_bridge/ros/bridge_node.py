@@ -143,16 +143,9 @@ class TransmissionBridge(LifecycleNode):
         self.failure = ''
         self._was_active = False
         declare_options(self)
-        declare_parameter(
-            self,
-            'autostart',
-            autostart,
-            ParameterDescriptor(
-                description='Whether the node configures and activates itself when it has a '
-                'description.',
-                read_only=True,
-            ),
-        )
+        text = 'Whether the node configures and activates itself when it has a description.'
+        descriptor = ParameterDescriptor(description=text, read_only=True)
+        declare_parameter(self, 'autostart', autostart, descriptor)
         self._autostart = bool(self.get_parameter('autostart').value)
         self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
         self._description = DescriptionSource(self, self._handle_description)
@@ -160,7 +153,13 @@ class TransmissionBridge(LifecycleNode):
         self._implausible: tuple[Finding, ...] = ()
         self._calibration = CalibrationServices(self, lambda: self._session, self._store_numbers)
         self._diagnostics = DiagnosticsPublisher(
-            self, self._collect_facts, lambda: self._session, self._description, self._log
+            self,
+            lambda: NodeFacts(
+                self.life_state, self.failure, self.tuned_findings, self.explain_waiting()
+            ),
+            lambda: self._session,
+            self._description,
+            self._log,
         )
         accept_integers(self)
         self.add_on_set_parameters_callback(self._check_bridge_parameters)
@@ -202,18 +201,17 @@ class TransmissionBridge(LifecycleNode):
             self._warn_of_numbers(tuned)
             session = BridgeSession(self, tuned, options, self._log)
             blocks = {driver.host.hardware.name for driver in session.hosted}
-            if blocks:
-                self._declare_hosted(session.options)
+            for name in _HOSTED if blocks else ():
+                # rclpy undeclares no read-only parameter, so its changes are rejected below.
+                text = f'The value of {name} with the drivers in the node. Read only.'
+                descriptor = ParameterDescriptor(description=text)
+                declare_parameter(self, HOSTED + name, getattr(session.options, name), descriptor)
             self._session = session
-            hosted = [
-                spec.name for spec in robot.description.transmissions if spec.block in blocks
-            ]
-            self._log_findings(
-                finding
-                for finding in robot.findings
-                # Parameters of a hosted driver are not left over.
-                if finding.severity == 'info' and finding.subject not in hosted
-            )
+            # Parameters of a hosted driver are not left over.
+            specs = robot.description.transmissions
+            hosted = [spec.name for spec in specs if spec.block in blocks]
+            infos = [finding for finding in robot.findings if finding.severity == 'info']
+            self._log_findings(info for info in infos if info.subject not in hosted)
             self._log_findings(warn_of_other_topics(robot.description, self.resolve_topic_name))
         except BaseException:
             self._release_session()
@@ -293,25 +291,16 @@ class TransmissionBridge(LifecycleNode):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _declare_hosted(self, options: BridgeOptions) -> None:
-        """Declare the options that follow from hosted drivers, for tools."""
-        for name in _HOSTED:
-            # rclpy undeclares no read-only parameter, so its changes are rejected below.
-            text = f'The value of {name} with the drivers in the node. Read only.'
-            descriptor = ParameterDescriptor(description=text)
-            declare_parameter(self, HOSTED + name, getattr(options, name), descriptor)
-
     def _check_bridge_parameters(self, parameters: Parameters) -> SetParametersResult:
-        if self._session is not None and any(each.name.startswith(HOSTED) for each in parameters):
-            return SetParametersResult(successful=False, reason='the parameter is read only')
-        if self._session is not None and any(
-            parameter.name == description_source.PARAMETER for parameter in parameters
-        ):
-            return SetParametersResult(
-                successful=False,
-                reason='robot_description can be set only while the node is unconfigured: '
-                'deactivate and clean up the node first',
-            )
+        reason = ''
+        for parameter in parameters if self._session is not None else ():
+            if parameter.name.startswith(HOSTED):
+                reason = 'the parameter is read only'
+            elif parameter.name == description_source.PARAMETER:
+                reason = 'robot_description can be set only while the node is unconfigured: '
+                reason += 'deactivate and clean up the node first'
+        if reason:
+            return SetParametersResult(successful=False, reason=reason)
         return self._live.check_values(parameters)
 
     def _apply_bridge_parameters(self, parameters: Parameters) -> None:
@@ -343,20 +332,20 @@ class TransmissionBridge(LifecycleNode):
         :returns: What is stored, in a sentence.
         :raises TransmissionBridgeError: If they cannot be set or kept.
         """
-        with self._keep_tuned_numbers(changes) as stored:
+        session = self._session
+        keeping: AbstractContextManager[str] = nullcontext(
+            'not stored for the next start, because tuned_file is empty'
+        )
+        if session is not None and session.options.tuned_file:
+            file = TunedFile(session.options.tuned_file, self.get_fully_qualified_name())
+            keeping = file.keep_numbers(session.robot, changes, self._live.given)
+        with keeping as stored:
             result = self.set_parameters_atomically(
                 [Parameter(name, value=value) for name, value in changes.items()]
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
             yield stored
-
-    def _keep_tuned_numbers(self, changes: Mapping[str, float]) -> AbstractContextManager[str]:
-        """Return a context that writes numbers to ``tuned_file`` if its block succeeds."""
-        if self._session is None or not (path := self._session.options.tuned_file):
-            return nullcontext('not stored for the next start, because tuned_file is empty')
-        file = TunedFile(path, self.get_fully_qualified_name())
-        return file.keep_numbers(self._session.robot, changes, self._live.given)
 
     def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
@@ -407,10 +396,6 @@ class TransmissionBridge(LifecycleNode):
             )
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
-
-    def _collect_facts(self) -> NodeFacts:
-        missing = self.explain_waiting()
-        return NodeFacts(self.life_state, self.failure, self.tuned_findings, missing)
 
     def explain_waiting(self) -> str:
         """

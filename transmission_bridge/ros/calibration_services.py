@@ -46,15 +46,13 @@ from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
 
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
+_ZERO, _FROM_ABSOLUTE = '/zero', '/zero_from_absolute'
 
 _POSITION_RANGE = Range(-1e6, 1e6)
 
 #: Context that sets numbers by parameter, and writes them for the next start if its block
 #: succeeds. It returns a sentence about what is stored.
 Store: TypeAlias = Callable[[Mapping[str, float]], AbstractContextManager[str]]
-
-#: Returns the target position [rad or m] of each joint, at a time [s].
-Wanted: TypeAlias = Callable[[BridgeSession, float], dict[str, float]]
 
 
 class CalibrationServices:
@@ -82,11 +80,8 @@ class CalibrationServices:
         )
         declare_parameter(node, _POSITIONS, (), descriptor, span=_POSITION_RANGE)
         node.add_on_set_parameters_callback(self._check_positions)
-        for name, wanted in (
-            ('/zero', self._read_given_targets),
-            ('/zero_from_absolute', self._read_absolute_targets),
-        ):
-            node.create_service(Trigger, f'~{name}', partial(self._serve_zero, name, wanted))
+        for name in (_ZERO, _FROM_ABSOLUTE):
+            node.create_service(Trigger, f'~{name}', partial(self._serve_zero, name))
         node.create_service(SetParametersAtomically, '~/store_numbers', self._serve_numbers)
 
     def _check_positions(self, parameters: Parameters) -> SetParametersResult:
@@ -101,9 +96,9 @@ class CalibrationServices:
     # -- requests --------------------------------------------------------------------------------
 
     def _serve_zero(
-        self, name: str, wanted: Wanted, request: Trigger.Request, response: Trigger.Response
+        self, name: str, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        act = partial(self._set_offsets, wanted)
+        act = partial(self._set_offsets, from_absolute=name == _FROM_ABSOLUTE)
         answer = self._answer_request(act, f'{name} std_srvs/srv/Trigger')
         response.success, response.message = answer
         return response
@@ -160,31 +155,25 @@ class CalibrationServices:
         values: Array = states.read_values(now).copy()
         values[0, states.compute_ages(now)[0] > MAX_AGE] = math.nan
         # A driver may send no velocities.
-        np.copyto(values[1], states.estimate_speeds(now), where=np.isnan(values[1]))
+        np.copyto(values[1], states.pace.estimate_speeds(now), where=np.isnan(values[1]))
         return session, now, values
 
     # -- zero ------------------------------------------------------------------------------------
 
-    def _read_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        joints, positions = self._read_lists()
-        return list_wanted_positions(session.robot, joints, positions)
-
-    def _read_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        absolute = session.read_absolute_positions(now, MAX_AGE)
-        return compute_absolute_targets(session.robot, self._read_lists()[0], absolute)
-
-    def _read_lists(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        joints, positions = self._node.get_parameters([_JOINTS, _POSITIONS])
-        return tuple(joints.value), tuple(positions.value)
-
-    def _set_offsets(self, wanted: Wanted) -> str:
+    def _set_offsets(self, *, from_absolute: bool) -> str:
         """
         Set the offsets, and return a sentence with old and new values, and what is stored.
 
         :raises MessageError: If they cannot be set; nothing has changed.
         """
         session, now, values = self._read_fresh_state()
-        targets = wanted(session, now)
+        lists = self._node.get_parameters([_JOINTS, _POSITIONS])
+        joints, positions = (tuple(parameter.value) for parameter in lists)
+        if from_absolute:
+            absolute = session.sensors.find_absolute_positions(now, MAX_AGE)
+            targets = compute_absolute_targets(session.robot, joints, absolute)
+        else:
+            targets = list_wanted_positions(session.robot, joints, positions)
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
         states, encoders = session.states, session.bridge.plan.state_map.encoders
         turned = states.compute_nearest_turns(targets, now, MAX_AGE)
@@ -209,11 +198,8 @@ class CalibrationServices:
         offsets = {PREFIX + change.tunable.name: change for change in changes}
         for name, change in offsets.items():
             if not self._node.has_parameter(name):
-                raise MessageError(
-                    'no_parameter',
-                    f"'{name}', the offset of {change.member_name}, cannot be "
-                    'a parameter; see the warning at configure',
-                )
+                what = f"'{name}', the offset of {change.member_name}, cannot be a parameter"
+                raise MessageError('no_parameter', f'{what}; see the warning at configure')
         with self._store({name: change.new for name, change in offsets.items()}) as stored:
             states.settle_turns(turned)
         return '; '.join([*kept, *map(str, changes), stored])
@@ -243,16 +229,17 @@ class CalibrationServices:
             value = check_type(parameter.name, parameter_value_to_python(parameter.value), 0.0)
             values[parameter.name] = numbers[parameter.name].check_value(value)
         concerned = {numbers[name].transmission for name in values}
-        bindings = [each for each in session.robot.bindings if each.spec.name in concerned]
+        robot = session.robot
+        bindings = [binding for binding in robot.bindings if binding.spec.name in concerned]
         # Positions may be unknown, because a wrong number can be the reason.
         ages = session.states.compute_ages(now)[0]
         for actuator in (index for binding in bindings for index in binding.actuators):
             if not math.isfinite(ages[actuator]):
-                name = session.robot.actuator_names[actuator]
+                name = robot.actuator_names[actuator]
                 raise MessageError('unknown', f'no state of {name} was received')
         check_at_rest(
-            session.robot,
-            [session.robot.joint_names[joint] for binding in bindings for joint in binding.joints],
+            robot,
+            [robot.joint_names[joint] for binding in bindings for joint in binding.joints],
             actuators,
             held=session.gate.ledger.mask_position_joints(),
             max_velocity=session.options.zero_max_velocity,

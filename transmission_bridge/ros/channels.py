@@ -54,15 +54,12 @@ def describe_endpoint(
     quality = quality or entry.quality
     package, _, message = entry.type.partition('/')
     # A profile for this endpoint alone: rclpy writes the overrides into it.
-    profile = QoSProfile(
-        depth=quality.depth,
-        reliability=ReliabilityPolicy.RELIABLE
-        if quality.reliable
-        else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL
-        if quality.latched
-        else DurabilityPolicy.VOLATILE,
-    )
+    reliability, durability = ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE
+    if quality.reliable:
+        reliability = ReliabilityPolicy.RELIABLE
+    if quality.latched:
+        durability = DurabilityPolicy.TRANSIENT_LOCAL
+    profile = QoSProfile(depth=quality.depth, reliability=reliability, durability=durability)
     arguments = {
         'msg_type': getattr(import_module(f'{package}.msg'), message),
         'topic': name or topic,
@@ -90,6 +87,20 @@ def report_bad_override(node: Node, topic: str) -> Iterator[None]:
             f"topic '{resolved}' cannot be created with its qos_overrides: {error}",
             parameter=f'qos_overrides.{resolved}',
         ) from error
+
+
+def subscribe_bytes(
+    node: Node, topic: str, receive: Callable[[bytes], None], name: str = ''
+) -> Subscription[Any]:
+    """
+    Return a new subscription of serialised messages; arguments as in :func:`describe_endpoint`.
+
+    :raises ParameterError: If its ``qos_overrides`` is invalid.
+    """
+    with report_bad_override(node, name or topic):
+        return node.create_subscription(
+            callback=receive, raw=True, **describe_endpoint(topic, name=name)
+        )
 
 
 # -- Decoding ------------------------------------------------------------------------------------
@@ -153,9 +164,7 @@ class InputTopics:
         self.replace_stamp = stamps.replace_stamp
         of_robot = JointStateWriter(dict.fromkeys(names)).write_message(0, 0)
         self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
-        self.is_open = False
-        self._time = time
-        self._log = log
+        self.is_open, self._time, self._log = False, time, log
         self.statistics: dict[str, TopicStatistics] = {}
         self.subscriptions: dict[str, Subscription[Any]] = {}
 
@@ -193,7 +202,7 @@ class InputTopics:
                 return
             take(view.layout, view, replace_stamp(name, view.stamp, now), now, name)
 
-        self._subscribe(describe_endpoint(topic, name=name), unpack, time or self._time, commands)
+        self._subscribe(topic, unpack, name, time or self._time, commands)
 
     def subscribe_commands(
         self,
@@ -209,24 +218,23 @@ class InputTopics:
         :param check: Called with the bytes before they are decoded; may raise
             :class:`MessageError`.
         """
-        arguments = describe_endpoint(topic)
-        message_type = arguments['msg_type']
+        message_type = describe_endpoint(topic)['msg_type']
 
         def unpack_command(data: bytes, now: float) -> None:
             if check is not None:
                 check(data)
             take(deserialize_bytes(data, message_type), now)
 
-        self._subscribe(arguments, unpack_command, self._time, commands=True)
+        self._subscribe(topic, unpack_command, topic, self._time, commands=True)
 
     def add_source(
         self,
         topic: str,
         take: TakeJointState,
         time: Callable[[], float],
-    ) -> Callable[[JointStateRecord, Layout], None]:
+    ) -> Callable[[tuple[JointStateRecord, Layout]], None]:
         """
-        Return a function that receives the states of a driver in this process.
+        Return a function that receives the states of a driver in this process, with layouts.
 
         :param topic: The topic that they would have.
         :param take: As for :meth:`subscribe_joint_states`.
@@ -237,8 +245,7 @@ class InputTopics:
             record, layout = sample
             take(layout, record, self.replace_stamp(topic, record.stamp, now), now, topic)
 
-        receive_sample = self._make_receiver(topic, take_sample, time)
-        return lambda record, layout: receive_sample((record, layout))
+        return self._make_receiver(topic, take_sample, time)
 
     def open_topics(self) -> None:
         """Accept messages from now on, and forget the times of earlier messages."""
@@ -259,17 +266,14 @@ class InputTopics:
 
     def _subscribe(
         self,
-        arguments: dict[str, Any],
+        topic: str,
         take: Callable[[bytes, float], None],
+        name: str,
         time: Callable[[], float],
         commands: bool,
     ) -> None:
-        topic = arguments['topic']
-        receive_sample = self._make_receiver(topic, take, time, commands)
-        with report_bad_override(self._node, topic):
-            self.subscriptions[topic] = self._node.create_subscription(
-                callback=receive_sample, raw=True, **arguments
-            )
+        receive_sample = self._make_receiver(name, take, time, commands)
+        self.subscriptions[name] = subscribe_bytes(self._node, topic, receive_sample, name)
 
     def _make_receiver(
         self,
@@ -293,20 +297,16 @@ class InputTopics:
                 if commands and stall.read_time() > stall.calm_until:
                     stall.check_receipt()
                 if len(data) > largest:
-                    raise MessageError(
-                        'too_large', f'{len(data)} bytes, expected at most {largest}'
-                    )
+                    sentence = f'{len(data)} bytes, expected at most {largest}'
+                    raise MessageError('too_large', sentence)
                 take(data, now)
                 statistics.used = now
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
                 statistics.refusal = str(error)
                 if statistics.needs_attention(error.reason):
-                    log.warning(
-                        (topic, error.reason),
-                        f'{topic}: {error}; message dropped',
-                        about=error.about,
-                    )
+                    text = f'{topic}: {error}; message dropped'
+                    log.warning((topic, error.reason), text, about=error.about)
             except Exception:  # a bug must drop only one message, not end the executor
                 statistics.rejected['bug'] += 1
                 statistics.refusal = 'bug, see the log'
@@ -354,19 +354,6 @@ class OutputTopics:
             )
         self.publishers[name] = publisher
         return publisher
-
-    def add_driver_publishers(
-        self, topic: str, namespaces: Iterable[str]
-    ) -> dict[str, LifecyclePublisher[Any]]:
-        """
-        Return a new publisher for each of these namespaces of drivers.
-
-        :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param namespaces: Empty, or with a slash at the end.
-        :raises ParameterError: If two of the topics are one topic after remapping.
-        """
-        check_separate_topics(self._node, [f'{namespace}{topic}' for namespace in namespaces])
-        return {each: self.add_publisher(topic, name=f'{each}{topic}') for each in namespaces}
 
     def destroy_topics(self) -> None:
         """Remove every publisher."""

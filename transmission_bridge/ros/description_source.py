@@ -16,11 +16,7 @@ from std_msgs.msg import String
 from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import clipped, counted, DescriptionError, MessageError, shortened
-from transmission_bridge.ros.channels import (
-    describe_endpoint,
-    deserialize_bytes,
-    report_bad_override,
-)
+from transmission_bridge.ros.channels import describe_endpoint, deserialize_bytes, subscribe_bytes
 from transmission_bridge.ros.parameters import declare_parameter
 from transmission_bridge.ros.peers import describe_incompatible_peers, Graph
 from transmission_bridge.ros.throttled_log import ThrottledLog
@@ -72,25 +68,14 @@ class DescriptionSource:
         self._log = ThrottledLog(node)
         self._received = ''
         self._is_empty = False
-        declare_parameter(
-            node,
-            PARAMETER,
-            '',
-            ParameterDescriptor(
-                description='URDF text of the robot. If empty, the topic robot_description is '
-                'used. Can be set while the node is unconfigured.'
-            ),
-        )
-        with report_bad_override(node, 'robot_description'):
-            self._subscription = node.create_subscription(
-                callback=self._receive_message,
-                raw=True,
-                **describe_endpoint('robot_description'),
-            )
+        text = 'URDF text of the robot. If empty, the topic robot_description is used. Can be set '
+        text += 'while the node is unconfigured.'
+        declare_parameter(node, PARAMETER, '', ParameterDescriptor(description=text))
+        self._subscription = subscribe_bytes(node, PARAMETER, self._receive_message)
 
     def wait_for_message(self, seconds: float) -> None:
         """Wait for a description on the topic: a latched one may not have arrived yet."""
-        qos = describe_endpoint('robot_description')['qos_profile']
+        qos = describe_endpoint(PARAMETER)['qos_profile']
         has_come, message = wait_for_message(
             String, self._node, PARAMETER, qos_profile=qos, time_to_wait=seconds
         )

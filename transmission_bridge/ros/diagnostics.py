@@ -178,8 +178,8 @@ class DiagnosticsPublisher:
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
-                peers = outputs[topic]
-                outputs[topic] = Peers(*peers[:1], ('this process', *peers.names), *peers[2:])
+                names = ('this process', *outputs[topic].names)
+                outputs[topic] = outputs[topic]._replace(names=names)
         statuses = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
         return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
 

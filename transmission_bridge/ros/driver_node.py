@@ -14,7 +14,11 @@ from transmission_bridge.bridge.options import COMMAND_TIMEOUT
 from transmission_bridge.drivers import DriverError, find_drivers
 from transmission_bridge.errors import MessageError, shortened, shown, TransmissionBridgeError
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
+from transmission_bridge.ros.channels import (
+    describe_endpoint,
+    report_bad_override,
+    subscribe_bytes,
+)
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.hosting import check_plugins, COMMANDS, HostedDrivers, STATES
 from transmission_bridge.ros.parameters import declare_parameter
@@ -62,10 +66,7 @@ class DriverNode(Node):
         self._hosted: HostedDrivers | None = None
         with report_bad_override(self, STATES):
             self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
-        with report_bad_override(self, COMMANDS):
-            self.create_subscription(
-                callback=self._receive_command, raw=True, **describe_endpoint(COMMANDS)
-            )
+        subscribe_bytes(self, COMMANDS, self._receive_command)
         self._description = DescriptionSource(self, self._start_safely)
         guard_requests(self)
         if self._description.urdf:
@@ -88,17 +89,15 @@ class DriverNode(Node):
         block, plugin = self._values['block'], self._values['plugin']
         plugins = {block or '*': plugin} if plugin else {}
         check_plugins(robot, plugins)
-        found = find_drivers(robot, plugins)
-        chosen = [each for name, each in found.items() if block in ('', name)]
+        drivers = find_drivers(robot, plugins)
+        chosen = [(STATES, *driver) for name, driver in drivers.items() if block in ('', name)]
         if not chosen:
             raise DriverError(
                 f'block {shown(block)}: expected a block with a driver in Python, found '
-                f'{shortened(list(found)) or "none"}'
+                f'{shortened(list(drivers)) or "none"}'
             )
         limit = self._values['command_timeout']
-        hosted = HostedDrivers(
-            self, self._log, [(STATES, *each) for each in chosen], command_timeout=limit
-        )
+        hosted = HostedDrivers(self, self._log, chosen, command_timeout=limit)
         try:
             hosted.start('configure')
             hosted.start('activate')

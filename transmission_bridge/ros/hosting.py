@@ -39,9 +39,9 @@ from transmission_bridge.drivers import (
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import (
+    JointStateEncoder,
     JointStateReader,
     JointStateRecord,
-    JointStateWriter,
     Layout,
     LayoutTable,
     TrajectoryRecord,
@@ -49,7 +49,7 @@ from transmission_bridge.messages import (
 from transmission_bridge.ros.optional_topics import compute_delay
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Array, EMPTY, Mask
+from transmission_bridge.types import EMPTY, Mask
 
 STATES, COMMANDS, TRAJECTORY = 'actuator_states', 'actuator_commands', 'actuator_trajectory'
 
@@ -69,58 +69,6 @@ Receive = Callable[[JointStateRecord, Layout, Mask], None]
 
 #: A publisher with ``publish`` and ``get_subscription_count``.
 Publisher = Any
-
-
-class StateWriter:
-    """Serialises rows of states of one driver; a row without a number is an empty array."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-        self._layouts = LayoutTable()
-        self._writers: dict[tuple[bool, bool, bool], JointStateWriter] = {}
-
-    def make_record(self, rows: Array, stamp: tuple[int, int]) -> tuple[JointStateRecord, Layout]:
-        """Return a record and its layout."""
-        given = [row if np.isfinite(row).any() else EMPTY for row in rows]
-        position, velocity, effort = [*given, EMPTY, EMPTY][: len(FIELDS)]
-        whole = rows if all(map(len, (position, velocity, effort))) else None
-        record = JointStateRecord(stamp, '', self._names, position, velocity, effort, whole)
-        return record, self._layouts.find_layout(self._names, record.lengths)
-
-    def write_message(self, record: JointStateRecord) -> bytes:
-        """Return the serialised message."""
-        rows = (record.position, record.velocity, record.effort)
-        key = len(rows[0]) > 0, len(rows[1]) > 0, len(rows[2]) > 0
-        writer = self._writers.get(key)
-        if writer is None:
-            writer = self._writers[key] = JointStateWriter(self._names, '', key)
-        for target, row in zip(
-            (writer.position, writer.velocity, writer.effort), rows, strict=True
-        ):
-            target[:] = row
-        return writer.write_message(*record.stamp)
-
-
-class CommandReader:
-    """Reads serialised commands for one driver; other names are left out."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._index = {name: place for place, name in enumerate(names)}
-        self._reader = JointStateReader()
-
-    def read_message(self, data: bytes) -> tuple[Array, list[int]]:
-        """
-        Return rows position, velocity, effort, and the indices of their columns.
-
-        :raises MessageError: If the message cannot be read.
-        """
-        view = self._reader.read_message(data)
-        picks = [pick for pick, name in enumerate(view.names) if name in self._index]
-        rows = np.full((len(FIELDS), len(picks)), np.nan)
-        for row, numbers in enumerate((view.position, view.velocity, view.effort)):
-            if len(numbers):
-                rows[row] = numbers[picks]
-        return rows, [self._index[view.names[pick]] for pick in picks]
 
 
 def check_plugins(robot: RobotTransmissions, plugins: Mapping[str, str]) -> None:
@@ -212,9 +160,9 @@ class HostedDriver:
         self.copies: Mapping[str, Publisher] = {}
         report = partial(log_text, node)
         self.host = DriverHost(driver, hardware, self._ask_for_take, report, **limits)
-        names = self.host.names
-        self._writer, self._reader = StateWriter(names), CommandReader(names)
-        self._index = {name: place for place, name in enumerate(names)}
+        self._layouts, self._encoder = LayoutTable(), JointStateEncoder()
+        self._reader = JointStateReader()
+        self._index = {name: motor for motor, name in enumerate(self.host.names)}
 
     def _ask_for_take(self) -> None:
         """Let the executor of the bridge take the state; called in the thread of the driver."""
@@ -230,14 +178,29 @@ class HostedDriver:
         if state is None:
             return
         stamp = self._node.get_clock().now().seconds_nanoseconds()
-        record, layout = self._writer.make_record(state.rows, stamp)
+        # A row without a number is an empty array.
+        given = [row if np.isfinite(row).any() else EMPTY for row in state.rows]
+        position, velocity, effort = [*given, EMPTY, EMPTY][: len(FIELDS)]
+        whole = state.rows if all(map(len, (position, velocity, effort))) else None
+        record = JointStateRecord(stamp, '', self.host.names, position, velocity, effort, whole)
+        layout = self._layouts.find_layout(record.names, record.lengths)
         self.receive(record, layout, state.forgotten)
         if (copy := self._find_copy(STATES)) is not None:
-            copy.publish(self._writer.write_message(record))
+            copy.publish(self._encoder.encode_record(record))
 
     def send_command(self, data: bytes) -> None:
-        """Hand a serialised command over."""
-        self.host.send_commands(*self._reader.read_message(data))
+        """
+        Hand a serialised command over; names of other drivers are left out.
+
+        :raises MessageError: If the message cannot be read.
+        """
+        view, index = self._reader.read_message(data), self._index
+        picks = [pick for pick, name in enumerate(view.names) if name in index]
+        rows = np.full((len(FIELDS), len(picks)), np.nan)
+        for row, numbers in enumerate((view.position, view.velocity, view.effort)):
+            if len(numbers):
+                rows[row] = numbers[picks]
+        self.host.send_commands(rows, [index[view.names[pick]] for pick in picks])
         if (copy := self._find_copy(COMMANDS)) is not None:
             copy.publish(data)
 
@@ -258,7 +221,7 @@ class HostedDrivers:
     """
     The drivers in this process.
 
-    :param found: Topic of its states, class and hardware of each driver.
+    :param drivers: Topic of its states, class and hardware of each driver.
     :param limits: As for :class:`~transmission_bridge.drivers.DriverHost`.
     :raises DriverError: If a driver cannot be made.
     """
@@ -267,14 +230,14 @@ class HostedDrivers:
         self,
         node: Node,
         log: ThrottledLog,
-        found: Sequence[tuple[str, type[Driver], Hardware]],
+        drivers: Sequence[tuple[str, type[Driver], Hardware]],
         **limits: Any,
     ) -> None:
         # All are made before the first thread starts.
-        made = [(topic, make_driver(kind, hardware), hardware) for topic, kind, hardware in found]
+        made = [(topic, make_driver(kind, motors), motors) for topic, kind, motors in drivers]
         self._drivers = [HostedDriver(node, log, *parts, **limits) for parts in made]
         self._switch = sys.getswitchinterval()
-        if found:
+        if drivers:
             sys.setswitchinterval(_SWITCH)
 
     def __iter__(self) -> Iterator[HostedDriver]:
@@ -322,7 +285,7 @@ def find_hosted_drivers(
     by_block = find_drivers(robot, plugins)
     if not by_block:
         return [], options
-    hosted = {each.name for _, hardware in by_block.values() for each in hardware.actuators}
+    hosted = {motor.name for _, hardware in by_block.values() for motor in hardware.actuators}
     has_all = hosted == set(robot.actuator_names)
     names = [
         f'{entry}={name}'
@@ -336,7 +299,7 @@ def find_hosted_drivers(
         is_alone = has_all and len(by_block) == 1
         topic = STATES if is_alone or not block else f'{token}/{STATES}'
         if topic != STATES:
-            names += [f'{topic}:{each.name}={each.name}' for each in hardware.actuators]
+            names += [f'{topic}:{motor.name}={motor.name}' for motor in hardware.actuators]
         drivers.append((topic, kind, hardware))
     others = () if has_all else options.actuator_state_topics
     topics = dict.fromkeys((*others, *(topic for topic, *_ in drivers)))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -29,7 +31,12 @@ from transmission_bridge.messages import (
     trajectory_from_message,
     TrajectoryRecord,
 )
-from transmission_bridge.ros.channels import InputTopics, OutputTopics, TakeJointState
+from transmission_bridge.ros.channels import (
+    check_separate_topics,
+    InputTopics,
+    OutputTopics,
+    TakeJointState,
+)
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
@@ -103,8 +110,7 @@ class SensorTopics:
         now: float,
         topic: str,
     ) -> None:
-        states = self._bridge.states
-        path = self.paths[source]
+        states, path = self._bridge.states, self.paths[source]
         joints = path.map_sensors(layout, data, states.read_values(now)[0], stamp, now, topic)
         if source == _ABSOLUTE:
             absolute = path.find_actuator_values(now, max_age=0.0)
@@ -157,14 +163,13 @@ def subscribe_joint_commands(
     :returns: The subscribed topics, and a sentence with the package to install (empty if the
         message is installed).
     """
-    plugins = [each.plugin for each in robot.description.blocks if each.publishes_joint_commands]
+    plugins = [b.plugin for b in robot.description.blocks if b.publishes_joint_commands]
     if not plugins:
         return (), ''
-    try:
-        found = hasattr(import_module('control_msgs.msg'), 'JointCommand')
-    except ImportError:
-        found = False
-    if not found:
+    is_installed = False
+    with suppress(ImportError):
+        is_installed = hasattr(import_module('control_msgs.msg'), 'JointCommand')
+    if not is_installed:
         return (), (
             f'the commands of {plugins[0]} are not read: install the package control_msgs in '
             'a version that has the message JointCommand'
@@ -216,8 +221,12 @@ def compute_delay(trajectory: TrajectoryRecord, now: Stamp) -> float:
 # -- Messages to the drivers ---------------------------------------------------------------------
 
 
-def add_driver_senders(outputs: OutputTopics, plan: Plan) -> None:
-    """Add publishers of the messages to the drivers."""
+def add_driver_senders(node: Node, outputs: OutputTopics, plan: Plan) -> None:
+    """
+    Add publishers of the messages to the drivers.
+
+    :raises ParameterError: If two of the topics are one topic after remapping.
+    """
 
     def publish_array(publish: Callable[[Any], object], values: Array) -> None:
         publish(Float64MultiArray(data=array('d', values.tobytes())))
@@ -233,7 +242,8 @@ def add_driver_senders(outputs: OutputTopics, plan: Plan) -> None:
         ('actuator_trajectory', own, publish_trajectory),
         *((f'actuator_{field}_commands', ordered, publish_array) for field in FIELDS),
     ):
-        for namespace, publisher in outputs.add_driver_publishers(topic, namespaces).items():
-            publish: Callable[[Any], object] = publisher.publish
-            send = publish if adapt is None else partial(adapt, publish)
-            outputs.senders[f'{namespace}{topic}'] = send
+        names = [f'{namespace}{topic}' for namespace in namespaces]
+        check_separate_topics(node, names)
+        for name in names:
+            publish: Callable[[Any], object] = outputs.add_publisher(topic, name=name).publish
+            outputs.senders[name] = publish if adapt is None else partial(adapt, publish)

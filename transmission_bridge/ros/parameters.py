@@ -17,10 +17,7 @@ from rcl_interfaces.msg import (
     ParameterType,
     SetParametersResult,
 )
-from rclpy.exceptions import (
-    InvalidParameterValueException,
-    InvalidTopicNameException,
-)
+from rclpy.exceptions import InvalidParameterValueException, InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.validate_topic_name import validate_topic_name
@@ -94,7 +91,11 @@ def declare_parameter(
     given = read_given_values(node).get(name)
     value: Any = default
     if given is not None:  # an empty list arrives as no value
-        value = check_type(name, _restore_choice(given, choices), default)
+        if 'nan' in choices and isinstance(given, float) and math.isnan(given):
+            given = 'nan'
+        elif 'off' in choices and given is False:
+            given = 'off'
+        value = check_type(name, given, default)
     if span is not None:
         for number in value if isinstance(value, list | tuple) else [value]:
             span.check_option(name, number)
@@ -181,15 +182,6 @@ def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Paramete
     if wanted is not Parameter.Type.DOUBLE_ARRAY:
         default = node.get_parameter(name).value
     return Parameter(name, wanted, check_type(name, value, default))
-
-
-def _restore_choice(value: Any, choices: Sequence[str]) -> Any:
-    """Return the choice that YAML has read as a number (``nan``) or as a boolean (``off``)."""
-    if 'nan' in choices and isinstance(value, float) and math.isnan(value):
-        return 'nan'
-    if 'off' in choices and value is False:
-        return 'off'
-    return value
 
 
 # -- Structural parameters of the bridge, from the table of options ------------------------------
@@ -284,9 +276,7 @@ class LiveParameters:
         apply: Callable[[RobotTransmissions], None],
         guard: Callable[[RobotTransmissions], None],
     ) -> None:
-        self._node = node
-        self._apply = apply
-        self._guard = guard
+        self._node, self._apply, self._guard = node, apply, guard
         self._robot: RobotTransmissions | None = None
         self._tunables: Mapping[str, Tunable] = {}
         self._set_since_start: dict[str, float | bool] = {}
@@ -347,11 +337,10 @@ class LiveParameters:
             if value != (urdf := self._tunables[name].value)
         ]
         if differences:
-            self._node.get_logger().info(
-                f'{counted(len(differences), "number")} of {file} '
-                f'differ{"s" if len(differences) == 1 else ""} from the URDF: '
-                f'{shortened(differences, show=str)}'
-            )
+            numbers_differ = f'{counted(len(differences), "number")} of {file} '
+            numbers_differ += 'differs' if len(differences) == 1 else 'differ'
+            what = shortened(differences, show=str)
+            self._node.get_logger().info(f'{numbers_differ} from the URDF: {what}')
 
     def _list_remembered(
         self, robot: RobotTransmissions, from_files: dict[str, float | bool]
@@ -365,7 +354,7 @@ class LiveParameters:
         """
         kept: dict[str, float | bool] = {}
         for transmission in robot.transmissions:
-            names = {n for n, each in self._tunables.items() if each.transmission == transmission}
+            names = {n for n, one in self._tunables.items() if one.transmission == transmission}
             ours = {n: value for n, value in self._set_since_start.items() if n in names}
             others = {n: value for n, value in from_files.items() if n in names}
             if not ours:

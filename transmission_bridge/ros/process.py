@@ -122,10 +122,10 @@ def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = 
     :param stop: Stops it at once, from any thread.
     :raises UnknownNameError: If the executor is not available.
     """
-    known = available_executors()
-    name = known[0] if executor == 'auto' else executor
-    if name not in known:
-        raise UnknownNameError('executor', executor, ('auto', *known))
+    available = available_executors()
+    name = available[0] if executor == 'auto' else executor
+    if name not in available:
+        raise UnknownNameError('executor', executor, ('auto', *available))
     from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
     stop = stop or StopRequest()
@@ -167,9 +167,8 @@ class _Loop:
         # Nothing may wake the executor after its shutdown.
         try:
             with self._stop.notify_in_block(lambda: self._over.set_result(None)):
-                while (
-                    self._node.context.ok() and not self._over.done() and time.monotonic() < until
-                ):
+                is_ok = self._node.context.ok
+                while is_ok() and not self._over.done() and time.monotonic() < until:
                     self._executor.spin_until_future_complete(self._over, timeout_sec=period)
         finally:
             self._executor.remove_node(self._node)
@@ -241,10 +240,8 @@ def run(
 
         free_read_messages()
         try:
-            rclpy.init(
-                args=None if args is None else list(args),
-                signal_handler_options=SignalHandlerOptions.NO,
-            )
+            words = None if args is None else list(args)
+            rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
         except RuntimeError as error:
             # The base class of rclpy's private errors.
             print(f'wrong ROS arguments, or rclpy cannot start: {error}', file=sys.stderr)
@@ -294,4 +291,4 @@ def read_given_values(node: Node) -> dict[str, Any]:
 
     rclpy has no public access to them (ros2/rclpy#363, all versions). An empty list is ``None``.
     """
-    return {name: each.value for name, each in node._parameter_overrides.items()}
+    return {name: given.value for name, given in node._parameter_overrides.items()}

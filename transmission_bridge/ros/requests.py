@@ -86,7 +86,11 @@ def _guard_service(
 
     def serve_guarded(request: Any, response: Any) -> Any:
         try:
-            _check_request_size(request)
+            # A request must not delay messages and timeouts.
+            field, most = _MOST.get(type(request), ('names', 10_000))
+            if (count := len(getattr(request, field, ()))) > most:
+                sentence = f'{count} parameters in one request, expected at most {most}: divide it'
+                raise MessageError('size', sentence)
             if srv_type is SetParameters and len(request.parameters) > 1:
                 return set_each(request, response)
             _check_request(request, node)
@@ -113,19 +117,6 @@ def _guard_service(
             send(srv_type.Response(), header)
 
     vars(service).update(callback=serve_guarded, send_response=send_guarded)
-
-
-def _check_request_size(request: Any) -> None:
-    """
-    Check that a request cannot delay messages and timeouts.
-
-    :raises MessageError: If it has too many parameters.
-    """
-    field, most = _MOST.get(type(request), ('names', 10_000))
-    if (count := len(getattr(request, field, ()))) > most:
-        raise MessageError(
-            'size', f'{count} parameters in one request, expected at most {most}: divide it'
-        )
 
 
 def _check_request(request: Any, node: Node) -> None:

@@ -45,7 +45,7 @@ from transmission_bridge.ros.optional_topics import (
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Mask
 
 # -- The clock of times of receipt ---------------------------------------------------------------
 
@@ -81,8 +81,7 @@ class SimulatedTime:
     def __init__(
         self, ros_time: Callable[[], int], steady_time: Callable[[], float] = time.monotonic
     ) -> None:
-        self._ros_time = ros_time
-        self._steady_time = steady_time
+        self._ros_time, self._steady_time = ros_time, steady_time
         self._last = -1
         self._stood = self._ahead = 0.0
         self._heard = -math.inf
@@ -122,23 +121,20 @@ class ReceiptClock:
     :param node: The node; its ``use_sim_time`` must not change afterwards.
     :ivar now: Returns the time [s].
     :ivar at_state: Returns the time [s] at which the state of a driver was received.
-    :ivar watch_clocks: Clocks of timers that check timeouts.
-    :ivar rate_clock: Clock of the timer that publishes at a rate.
+    :ivar clocks: Clocks of timers that check timeouts; the last one is that of publication.
     """
 
     def __init__(self, node: LifecycleNode) -> None:
         # Not the system's clock, because that may be set back.
-        self.watch_clocks = [STEADY]
-        self.rate_clock = STEADY
+        self.clocks = [STEADY]
         self.now: Callable[[], float] = time.monotonic
-        self.at_state: Callable[[], float] = time.monotonic
+        self.at_state = self.now
         if is_simulated(node):
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
             self.now, self.at_state = simulated.read_time, simulated.at_state
             # Both, because simulated time may be faster or stand still.
-            self.watch_clocks.append(clock)
-            self.rate_clock = clock
+            self.clocks.append(clock)
 
 
 # -- The two paths, their topics and their timers ------------------------------------------------
@@ -167,6 +163,7 @@ class BridgeSession:
         missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
+    :ivar sensors: The topics of absolute encoders and torque sensors.
     :ivar opened: Time of the last opening [s], as ``time``.
     :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
@@ -178,8 +175,7 @@ class BridgeSession:
         options: BridgeOptions,
         log: ThrottledLog,
     ) -> None:
-        self._node = node
-        self._log = log
+        self._node, self._log = node, log
         self._timers: list[Any] = []
         self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
@@ -213,37 +209,30 @@ class BridgeSession:
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         names = (*robot.actuator_names, *robot.joint_names)
-        forget_stamps = self.states.forget_stamps
-        self.inputs = InputTopics(
-            node, self.time, log, names, self._stall, self._read_stamp, forget_stamps
-        )
+        stamps = self._read_stamp, self.states.forget_stamps
+        self.inputs = InputTopics(node, self.time, log, names, self._stall, *stamps)
         self._topics = [self.inputs, self.outputs]
-        self._make_topics()
-
-    def _make_topics(self) -> None:
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
-        add_driver_senders(self.outputs, self.bridge.plan)
+        add_driver_senders(node, self.outputs, self.bridge.plan)
         hosted = {driver.topic: driver for driver in self.hosted}
         for driver in self.hosted:
             self.outputs.senders[f'{driver.namespace}{COMMANDS}'] = driver.send_command
             self.outputs.senders[f'{driver.namespace}{TRAJECTORY}'] = driver.send_trajectory
         check_separate_topics(self._node, self.state_topics)
-        inputs, robot = self.inputs, self.robot
+        inputs, at_state = self.inputs, self._clock.at_state
         for topic in self.state_topics:
             if topic in hosted:
                 self._connect_driver(hosted[topic])
             else:
-                inputs.subscribe_joint_states(
-                    STATES, self._use_state, name=topic, time=self._clock.at_state
-                )
+                inputs.subscribe_joint_states(STATES, self._use_state, name=topic, time=at_state)
         take = self.gate.send_joint_command
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, take)
         arrays = subscribe_joint_arrays(inputs, self.gate, self._read_stamp)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
-        self._sensors = SensorTopics(inputs, self.outputs, robot, self.bridge)
-        subscribe_trajectories(self.inputs, self.gate, self._read_stamp)
+        self.sensors = SensorTopics(inputs, self.outputs, robot, self.bridge)
+        subscribe_trajectories(inputs, self.gate, self._read_stamp)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
         names = self.robot.actuator_names
@@ -254,8 +243,8 @@ class BridgeSession:
             if forgotten.any():
                 lost = np.zeros(len(names), dtype=bool)
                 lost[places[forgotten]] = True
-                self.bridge.forget_commands(lost)
-            receive(record, layout)
+                self.bridge.states.spells.restart_spells(lost)
+            receive((record, layout))
 
         hosted.receive = receive_state
         commands = self.outputs.publishers[f'{hosted.namespace}{COMMANDS}']
@@ -265,12 +254,8 @@ class BridgeSession:
     @property
     def reports(self) -> tuple[MapReport, ...]:
         """Reports on values that the maps of states, commands and sensors cannot compute."""
-        sensors = (path.report for path in self._sensors.paths.values())
+        sensors = (path.report for path in self.sensors.paths.values())
         return (self.states.report, self.gate.ledger.report, *sensors)
-
-    def read_absolute_positions(self, now: float, max_age: float) -> Array:
-        """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
-        return self._sensors.find_absolute_positions(now, max_age)
 
     @property
     def is_open(self) -> bool:
@@ -289,14 +274,14 @@ class BridgeSession:
     def open_session(self) -> None:
         """Clear the state and accept messages."""
         self.bridge.reset()
-        self._sensors.reset_sensors()
+        self.sensors.reset_sensors()
         self.opened = self.time()
         self.inputs.open_topics()
         if rate := self.options.publish_rate:
-            self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.rate_clock)
+            self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.clocks[-1])
         self._stall.reset()
         # One timer for stalls and timeouts, because each timer costs every message a little.
-        for clock in self._clock.watch_clocks:
+        for clock in self._clock.clocks:
             self._start_timer(self._stall.period, self._expire_commands, clock)
         try:
             self.hosted.start('activate')
@@ -342,7 +327,7 @@ class BridgeSession:
         """Replace the maps between two messages."""
         self.robot = robot
         self.bridge.replace_robot(robot)
-        self._sensors.replace_sensor_maps(robot)
+        self.sensors.replace_sensor_maps(robot)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -362,13 +347,10 @@ class BridgeSession:
         self._stall.record_tick()
         now = self.time()
         # Sensors may be silent: their numbers must not become fresh again.
-        self._sensors.record_time(now)
-        ended = self.gate.end_expired_commands(self._read_stamp(), now)
-        if ended:
-            self._log.info(
-                'command_timeout',
-                f'{shortened(ended)} stopped: no new velocity or effort within command_timeout',
-            )
+        self.sensors.record_time(now)
+        if ended := self.gate.end_expired_commands(self._read_stamp(), now):
+            why = 'no new velocity or effort within command_timeout'
+            self._log.info('command_timeout', f'{shortened(ended)} stopped: {why}')
 
     # -- helpers ---------------------------------------------------------------------------------
 

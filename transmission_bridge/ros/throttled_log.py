@@ -33,6 +33,10 @@ def log_text(node: Node, severity: str, text: str) -> None:
         logger.info(text)
 
 
+#: Period of a kind [s] of the steady clock, because simulated time may stand still.
+_PERIOD = 5.0
+
+
 class ThrottledLog:
     """
     Logs a kind of event at most once per period, with the number of suppressed lines.
@@ -42,12 +46,10 @@ class ThrottledLog:
     that one mistake does not hide another until there are too many. The logged text is bounded.
 
     :param node: The node with the logger.
-    :param period: Seconds of the steady clock, because simulated time may stand still.
     """
 
-    def __init__(self, node: Node, period: float = 5.0) -> None:
+    def __init__(self, node: Node) -> None:
         self._logger = node.get_logger()
-        self._period = period
         self._kinds: OrderedDict[Hashable, tuple[float, int]] = OrderedDict()
         self._subjects: dict[Hashable, tuple[float, int]] = {}
 
@@ -84,11 +86,11 @@ class ThrottledLog:
         """Return the subject as the key to throttle, or the kind if it had many subjects."""
         subject = (kind, about)
         now = time.monotonic()
-        since = self._kinds.get(subject, (-self._period, 0))[0]
-        if now - since < self._period:
+        since = self._kinds.get(subject, (-_PERIOD, 0))[0]
+        if now - since < _PERIOD:
             return subject
-        begun, count = self._subjects.get(kind, (-self._period, 0))
-        if now - begun >= self._period:
+        begun, count = self._subjects.get(kind, (-_PERIOD, 0))
+        if now - begun >= _PERIOD:
             begun, count = now, 0
         if count == _SUBJECTS:
             return kind
@@ -97,8 +99,8 @@ class ThrottledLog:
 
     def _throttle_text(self, kind: Hashable, text: str) -> str:
         now = time.monotonic()
-        since, held_back = self._kinds.get(kind, (-self._period, 0))
-        if now - since < self._period and kind in self._kinds:
+        since, held_back = self._kinds.get(kind, (-_PERIOD, 0))
+        if now - since < _PERIOD and kind in self._kinds:
             self._kinds[kind] = since, held_back + 1
             return ''
         self._kinds[kind] = now, 0

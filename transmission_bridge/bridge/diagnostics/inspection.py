@@ -24,10 +24,7 @@ from transmission_bridge.bridge.diagnostics.status import (
     UNKNOWN,
     WARN,
 )
-from transmission_bridge.bridge.implausible import (
-    compute_measured_limits,
-    describe_joints_beyond,
-)
+from transmission_bridge.bridge.implausible import compute_measured_limits, describe_joints_beyond
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.states.turns import OpenTurn
 from transmission_bridge.errors import counted, shortened
@@ -238,7 +235,12 @@ class BridgeWatch:
         for topic, peers in outputs.items():
             yield inspect_output(topic, peers, events)
         reasons = self._find_unknown_actuators(moment.now)
-        unmapped = self._count_unmapped(reports)
+        bindings = self._bridge.plan.robot.bindings
+        # Counts of NaN by transmission and reason.
+        unmapped = {binding.spec.name: Counter[str]() for binding in bindings}
+        for report in reports:
+            for (name, reason), count in report.counts.items():
+                unmapped[name][reason] += count
         yield self._inspect_actuators(moment, reasons, is_told)
         yield self._inspect_joints(moment, reasons, unmapped)
         yield from self._inspect_transmissions(unmapped)
@@ -283,11 +285,10 @@ class BridgeWatch:
         states, plan = self._bridge.states, self._bridge.plan
         names, aliases = plan.robot.actuator_names, plan.drivers.driver_names
         facts = [Fact('known', len(names) - len(reasons))]
-        for name, reason in reasons.items():
-            facts.append(Fact(UNKNOWN + aliases.get(name, name), reason))
+        facts += [Fact(UNKNOWN + aliases[name], reason) for name, reason in reasons.items()]
         for name, units in plan.robot.units.items():
             text = ', '.join(unit.text or 'SI' for unit in units.all_units)
-            facts.append(Fact(UNITS_OF + aliases.get(name, name), text))
+            facts.append(Fact(UNITS_OF + aliases[name], text))
         for row, actuator in np.argwhere(states.not_finite).tolist():
             count = int(states.not_finite[row, actuator])
             facts.append(Fact(f'not finite {names[actuator]} {FIELDS[row]}', count))
@@ -301,17 +302,18 @@ class BridgeWatch:
         self, open_for: float, reasons: Mapping[str, str], is_told: bool
     ) -> Iterator[Fact]:
         states, robot = self._bridge.states, self._bridge.plan.robot
-        named: dict[str, list[str]] = {}
-        for name, reason in reasons.items():
-            named.setdefault(reason, []).append(name)
-        yield Fact('stale', shortened(named.get(_STALE, [])), ERROR, not is_told)
-        yield Fact('not finite', shortened(named.get(_NAN, [])), WARN)
-        never, names = named.get(_NEVER, []), robot.actuator_names
+        stale, not_finite, never = (
+            [name for name, reason in reasons.items() if reason == kind]
+            for kind in (_STALE, _NAN, _NEVER)
+        )
+        yield Fact('stale', shortened(stale), ERROR, not is_told)
+        yield Fact('not finite', shortened(not_finite), WARN)
+        names = robot.actuator_names
         # A joint that passes through may have no motor.
         bindings = (binding for binding in robot.bindings if not binding.is_identity)
         needed = {names[actuator] for binding in bindings for actuator in binding.actuators}
         is_due = open_for > GRACE and len(never) < len(names)
-        if (missing := shortened([each for each in never if each in needed])) and is_due:
+        if (missing := shortened([name for name in never if name in needed])) and is_due:
             others = _join(states.unknown_names)
             hint = f'; actuator_names does not name the received {others}' * bool(others)
             yield Fact('never received', missing + hint, WARN)
@@ -350,15 +352,6 @@ class BridgeWatch:
         facts += [Fact(key, words, WARN) for key, words in beyond.items() if key in before]
         return make_status('joints', facts, fine)
 
-    def _count_unmapped(self, reports: Iterable[MapReport]) -> dict[str, Counter[str]]:
-        """Return the counts of NaN by transmission and reason."""
-        bindings = self._bridge.plan.robot.bindings
-        counts = {binding.spec.name: Counter[str]() for binding in bindings}
-        for report in reports:
-            for (name, reason), count in report.counts.items():
-                counts[name][reason] += count
-        return counts
-
     def _inspect_transmissions(self, unmapped: Mapping[str, Counter[str]]) -> Iterator[Status]:
         """Yield the statuses of used, then of rejected transmissions."""
         robot = self._bridge.plan.robot
@@ -371,8 +364,8 @@ class BridgeWatch:
             facts += [*_list_counts('not mapped', counts), Fact('not mapped now', lately, WARN)]
             yield make_status(f'transmission {name}', facts)
         description = robot.description
-        kinds = {each.name: each.type for each in description.transmissions}
-        kinds |= {each.name: each.type for each in description.rejected}
+        kinds = {spec.name: spec.type for spec in description.transmissions}
+        kinds |= {spec.name: spec.type for spec in description.rejected}
         for name in [kind for kind in kinds if kind not in robot.transmissions]:
             errors = (finding for finding in robot.findings if finding.severity == 'error')
             words = '; '.join(str(error) for error in errors if error.subject == name)
@@ -385,14 +378,16 @@ class BridgeWatch:
 
     def _list_unheard_topics(self, outputs: Mapping[str, Peers]) -> list[str]:
         """Return topics of commands and of trajectories without subscribers, each as one text."""
-        arrays = [f'actuator_{each}_commands' for each in FIELDS]
+        arrays = [f'actuator_{interface}_commands' for interface in FIELDS]
         kinds = ['actuator_commands', *arrays], ['actuator_trajectory']
         lists = []
         for reached, names in zip(self._bridge.gate.reached, kinds, strict=True):
             unheard = []
             for namespace in sorted(reached):
-                topics = [outputs[each] for name in names if (each := namespace + name) in outputs]
-                topic, is_heard = topics[0].place, any(peers.names for peers in topics)
+                peers = [
+                    outputs[topic] for name in names if (topic := namespace + name) in outputs
+                ]
+                topic, is_heard = peers[0].place, any(one.names for one in peers)
                 unheard.append(self._events.confirm(topic, '' if is_heard else topic))
             lists.append(', '.join(filter(None, unheard)))
         return lists

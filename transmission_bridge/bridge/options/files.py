@@ -119,17 +119,14 @@ def warn_of_unused_parameter_files(arguments: Sequence[str], ours: str) -> Itera
         if option == '--params-file' and Path(name).is_file():
             with suppress(OSError, ValueError):
                 nodes = tuple(read_parameters(Path(name).read_bytes()))
-                if not any(_matches_node(node, ours) for node in nodes):
+                forms = '|'.join(map(re.escape, nodes))
+                forms = forms.replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
+                if not nodes or not re.fullmatch(forms, ours):
                     found = f'parameters of {shortened(nodes) or "no node"}'
                     yield (
                         f"parameter file '{name}' is not used: expected parameters of "
                         f"{shown(ours)} or '/**', found {found}"
                     )
-
-
-def _matches_node(name: str, ours: str) -> bool:
-    pattern = re.escape(name).replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
-    return re.fullmatch(pattern, ours) is not None
 
 
 #: What a file of another program raises when it is read.
@@ -205,16 +202,15 @@ class TunedFile:
             if reason := _explain_rejection(robot, name, entries[name], overrides):
                 raise ParameterError(f'tuned_file cannot keep the numbers: {reason}')
             stored |= entries[name].numbers
-        differences = [
-            f'{key.removeprefix(PREFIX)} {number!r} (URDF {urdf!r})'
-            for key, (number, urdf) in stored.items()
-            if key not in changes and number != urdf
-        ]
+        differences, hidden = [], []
+        for key, (number, urdf) in stored.items():
+            if key not in changes and number != urdf:
+                differences.append(f'{key.removeprefix(PREFIX)} {number!r} (URDF {urdf!r})')
+            if overrides.get(key, number) != number:
+                hidden.append(key)
         text = f'stored in {self._path!r} together with the numbers that differ from the URDF: '
         text += shortened(differences, show=str) or 'none'
-        if hidden := [
-            key for key, (number, _) in stored.items() if overrides.get(key, number) != number
-        ]:
+        if hidden:
             text += f'; at the next start the parameter file overrides {shortened(hidden)}'
         target, done = os.path.realpath(self._path), ''  # of a link, the linked file
         partial = f'{target}.partial'
@@ -305,7 +301,7 @@ def _explain_rejection(
     type_name = robot.description.transmission(name).type if name in robot.transmissions else None
     was = {'type': entry.type, **{key: urdf for key, (_, urdf) in numbers.items()}}
     now: dict[str, Any] = {
-        key: each.default for key, each in tunables.items() if each.shapes_map or key in was
+        key: one.default for key, one in tunables.items() if one.shapes_map or key in was
     }
     now['type'] = type_name
     for key in sorted({*was, *now}):

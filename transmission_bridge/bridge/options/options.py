@@ -372,19 +372,15 @@ def list_parameter_names(robot: RobotTransmissions) -> ParameterNames:
     """
     has_flags = {name: t.n_joints == t.n_actuators for name, t in robot.transmissions.items()}
     tunables, findings = {}, []
-    for name, found in robot.named_tunables.items():
-        found = [each for each in found if not each.is_flag or has_flags[each.transmission]]
-        if not found:
-            continue
-        reason = ''
-        if len(found) > 1:
-            reason = 'two numbers would share it; rename members with dots in their names'
-        elif _NAME.fullmatch(name) is None:
+    for name, named in robot.named_tunables.items():
+        numbers = [one for one in named if not one.is_flag or has_flags[one.transmission]]
+        if len(numbers) == 1 and _NAME.fullmatch(name):
+            tunables[PREFIX + name] = numbers[0]
+        elif numbers:
             reason = 'parameter files allow letters, digits, _, -, . and / only'
-        else:
-            tunables[PREFIX + name] = found[0]
-            continue
-        spec = robot.description.transmission(found[-1].transmission)
-        text = f"'{PREFIX}{name}' cannot be a parameter: {reason}"
-        findings.append(Finding.about(spec, 'warning', text))
-    return ParameterNames(tunables, tuple(sorted(findings, key=lambda each: each.message)))
+            if len(numbers) > 1:
+                reason = 'two numbers would share it; rename members with dots in their names'
+            spec = robot.description.transmission(numbers[-1].transmission)
+            text = f"'{PREFIX}{name}' cannot be a parameter: {reason}"
+            findings.append(Finding.about(spec, 'warning', text))
+    return ParameterNames(tunables, tuple(sorted(findings, key=lambda finding: finding.message)))

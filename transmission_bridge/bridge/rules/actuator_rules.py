@@ -122,16 +122,15 @@ class ActuatorLimits(Rule):
         self, transmission: str, row: int, motors: list[int], numbers: Array, refused: Mask
     ) -> Verdict:
         """Return a rejection with numbers in the units of the driver."""
-        names, units = self._facts.robot.actuator_names, self._facts.units
+        all_names, units = self._facts.robot.actuator_names, self._facts.units
+        names = [all_names[motor] for motor in motors]
         numbers, lower, upper = (
             units.of_drivers(bound, row, motors)
             for bound in (numbers, *self._bounds[:, row, motors])
         )
-        texts = [units.find_text(names[motor], row) for motor in motors]
-        found = describe_outside(
-            [names[motor] for motor in motors], numbers, refused, lower, upper, texts
-        )
-        sentence = f'outside the {FIELDS[row]} limits of actuators of {transmission}: {found}'
+        texts = [units.find_text(name, row) for name in names]
+        outside = describe_outside(names, numbers, refused, lower, upper, texts)
+        sentence = f'outside the {FIELDS[row]} limits of actuators of {transmission}: {outside}'
         return Verdict('actuator_limit', sentence)
 
 

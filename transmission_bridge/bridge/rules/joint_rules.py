@@ -30,11 +30,8 @@ from transmission_bridge.bridge.rules.rule import (
 )
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import shortened
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    FIELDS,
-)
-from transmission_bridge.transmissions import Binding, Transmission
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, FIELDS
+from transmission_bridge.transmissions import Binding
 from transmission_bridge.types import Array, Mask
 
 #: Time at the velocity limit that a step may take in addition to the available time [s].
@@ -105,16 +102,19 @@ class Partners(Rule):
             if mask[mask.any(axis=1)].all():
                 continue
             missing = ', '.join(list_names(group.names, ~commanded))
-            about = f'for {missing}, coupled by {group.transmission} to a joint that was commanded'
+            coupled = f'coupled by {group.binding.spec.name}'
+            about = f'for {missing}, {coupled} to a joint that was commanded'
+            # Commands to some of its joints may determine all others.
+            leads = not group.can_hold and (group.constants is not None or bool(group.alone))
             if pattern.is_end:
                 yield _KeptPartners(pattern, group)
             elif not (mask[:, commanded] == mask[:, commanded][:, :1]).all():
-                names = f'{", ".join(group.names)} are coupled by {group.transmission}'
+                names = f'{", ".join(group.names)} are {coupled}'
                 why = 'and were commanded in different modes; command them in the same'
                 yield Rejected('mixed_coupled', f'{names} {why}', everyone)
             elif group.can_hold and not rejects:
                 yield cls(facts, pattern, group, about)
-            elif not group.can_lead or not pattern.is_command:
+            elif not leads or not pattern.is_command:
                 why = ', and it has too few actuators to hold them'
                 why = ' (partial_commands is reject)' if rejects else why
                 yield Rejected('partial', f'no {pattern.kind} {about}{why}', everyone)
@@ -180,17 +180,15 @@ class NeededArrays(Rule):
         """Reject a waypoint without positions, or with accelerations without velocities."""
         assert motion.trajectory is not None
         filled = motion.trajectory.filled
-        lacks = ~filled[POSITION]
-        if lacks.any():
-            return Verdict('no_position', self._describe(lacks, 'no positions'))
-        lacks = filled[ACCELERATION] & ~filled[VELOCITY]
-        if lacks.any():
-            what = 'accelerations without velocities'
-            return Verdict('no_velocity', self._describe(lacks, what))
+        needs_velocities = filled[ACCELERATION] & ~filled[VELOCITY]
+        for reason, lacks, what in (
+            ('no_position', ~filled[POSITION], 'no positions'),
+            ('no_velocity', needs_velocities, 'accelerations without velocities'),
+        ):
+            if lacks.any():
+                why = f'{self._name} depends on position'
+                return Verdict(reason, f'waypoint {int(np.argmax(lacks))} has {what}: {why}')
         return None
-
-    def _describe(self, lacks: Mask, what: str) -> str:
-        return f'waypoint {int(np.argmax(lacks))} has {what}: {self._name} depends on position'
 
 
 class Followers(Rule):
@@ -227,8 +225,15 @@ class Followers(Rule):
                 with np.errstate(divide='ignore', invalid='ignore'):  # a joint may stand still
                     ends = (self._bounds[POSITION] - offset) / jacobian[:, 0]
         elif group.alone:
-            columns = zip(group.alone, self._bounds[POSITION].T[..., np.newaxis], strict=True)
-            ends = np.hstack([_locate_limits(table, limits) for table, limits in columns])
+            columns = []
+            # At the limits of each joint, or where its curve ends.
+            for table, limits in zip(group.alone, self._bounds[POSITION].T, strict=True):
+                assert table.domain is not None
+                domain = [table.domain.lower, table.domain.upper]
+                curve_ends = np.sort(table.actuator_to_joint('position', domain), axis=0)
+                reached = np.clip(limits[:, np.newaxis], *curve_ends)
+                columns.append(table.joint_to_actuator('position', reached))
+            ends = np.hstack(columns)
         self._span = np.fmax.reduce(np.fmin(*ends)), np.fmin.reduce(np.fmax(*ends))
         self._leaders, self._leading = group.binding.transmission, np.arange(len(group.joints))
         # Otherwise the joints without a command make the actuators unknown.
@@ -237,13 +242,19 @@ class Followers(Rule):
 
     def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
         """Replace positions and velocities by those of the actuators, within limits."""
-        names, changes = self._group.names, []
+        names, changes, constants = self._group.names, [], self._group.constants
         at, motors = state.position[self._joints], None
         for row, (lower, upper) in enumerate(self._bounds):
             values = motion.values[row][..., self._joints]
             is_given = ~np.isnan(values[..., self._commanded[:1]])
             # The ratio depends on the commanded position, else on the measured one.
-            sent = self._to_actuators(row, values if row else np.where(is_given, values, at), at)
+            numbers = values if row else np.where(is_given, values, at)
+            if constants is None:
+                numbers, measured = numbers[..., self._leading], at[..., self._leading]
+                sent = self._leaders.joint_to_actuator(FIELDS[row], numbers, at=measured)
+            else:
+                numbers = numbers - constants[1] * (row == POSITION)
+                sent = numbers[..., self._commanded] @ self._inverse.T
             moved = self._to_joints(row, sent, motors)
             beyond = mask_beyond(moved, lower, upper) & is_given
             if beyond.any() and self._clamps:
@@ -274,26 +285,12 @@ class Followers(Rule):
             motion.values[EFFORT][..., self._joints] = np.where(is_left_out, 0.0, values)
         return Verdict(changes=changes) if changes else None
 
-    def _to_actuators(self, row: int, values: Array, at: Array) -> Array:
-        if self._group.constants is None:
-            own, at = values[..., self._leading], at[..., self._leading]
-            return self._leaders.joint_to_actuator(FIELDS[row], own, at=at)
-        values = values - self._group.constants[1] * (row == POSITION)
-        return values[..., self._commanded] @ self._inverse.T
-
     def _to_joints(self, row: int, values: Array, at: Array | None) -> Array:
         if self._group.constants is None:
             joints = self._group.binding.map(ACTUATOR_TO_JOINT, FIELDS[row], values, at=at)
             return joints[..., : len(self._joints)]  # without passive joints
         jacobian, offset = self._group.constants
         return values @ jacobian.T + offset * (row == POSITION)
-
-
-def _locate_limits(table: Transmission, limits: Array) -> Array:
-    """Return where the actuator is at the limits of a joint, or where its curve ends."""
-    assert table.domain is not None
-    curve_ends = table.actuator_to_joint('position', [table.domain.lower, table.domain.upper])
-    return table.joint_to_actuator('position', np.clip(limits, *np.sort(curve_ends, axis=0)))
 
 
 class StepRule(Rule):
@@ -481,7 +478,7 @@ class _WaypointMap(Map):
 
 def list_owned_actuators(binding: Binding) -> list[int]:
     """Return the indices of the actuators that are commanded through a transmission."""
-    return [each for each, owned in zip(binding.actuators, binding.owned, strict=True) if owned]
+    return [motor for motor, owned in zip(binding.actuators, binding.owned, strict=True) if owned]
 
 
 #: In the order of application. Limits come before partners, because a partner that holds keeps

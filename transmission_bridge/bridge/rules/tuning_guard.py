@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
@@ -17,8 +15,8 @@ from transmission_bridge.bridge.rules.joint_rules import Followers
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.interfaces import FIELDS
-from transmission_bridge.transmissions import Binding, MapReport, RobotTransmissions
-from transmission_bridge.transmissions.robot import list_changed_ratios, RatioChange
+from transmission_bridge.transmissions import Binding, MapReport
+from transmission_bridge.transmissions.robot import list_changed_ratios
 from transmission_bridge.types import Array, Mask
 
 #: Largest shift of a position in one change, of joints that turn [rad] and that slide [m].
@@ -29,6 +27,10 @@ FACTOR = 2.0
 
 #: Entries below this share of the largest entry are rounding errors.
 _ROUNDING = 1e-9
+
+#: What would become of a ratio and of a torque constant.
+_MOVES = 'move by {} for each unit of the motor'
+_HAS_UNIT = 'have an effort of {} for each unit of its driver'
 
 
 def check_tuning(
@@ -55,27 +57,47 @@ def check_tuning(
         old = former.transmission
         if old is binding.transmission or not live[list(binding.joints)].any():
             continue
-        at = position[list(binding.actuators)]
+        motors = list(binding.actuators)
+        at = position[motors]
         if binding.transmission.is_constant:
             at = np.nan_to_num(at)
         try:
             # Commanded joints come first; ignore the passive joints.
             count, both = len(binding.joints), (old, binding.transmission)
             ratios = list_changed_ratios(former, binding, position)
-            places = [each.actuator_to_joint('position', at)[:count] for each in both]
+            places = [one.actuator_to_joint('position', at)[:count] for one in both]
         except Exception as error:  # a plugin's bug rejects the change
             raise _new_error(binding, f'{type(error).__name__}: {error}') from error
-        _check_ratios(binding, ratios)
-        _check_units(binding, before.robot, after.robot)
+        # Subject, what would become of it, with ``{}`` for the new number, and both numbers.
+        changes = [
+            (f'{ratio.joint} by {ratio.actuator}', _MOVES, ratio.before, ratio.after)
+            for ratio in ratios
+        ]
+        names, one = before.robot.actuator_names, np.ones(len(position))
+        scales = [facts.units.in_si(one, EFFORT).tolist() for facts in (before, after)]
+        changes += [(names[k], _HAS_UNIT, scales[0][k], scales[1][k]) for k in motors]
         moved = np.abs(places[1] - places[0])
         for commands in ledger.list_final_numbers():
             # The next equal command at the actuators, with the limits before and after.
             limits = (before, after)
-            sent = [_map_commands(after, each, ledger, commands, position) for each in limits]
-            _check_rates(binding, *(after.units.of_drivers(each) for each in sent))
-            targets = [after.robot.actuator_to_joint('position', each[POSITION]) for each in sent]
+            sent = [_map_commands(after, facts, ledger, commands, position) for facts in limits]
+            told, tells = after.units.of_drivers(np.array(sent))
+            # A velocity may become smaller.
+            is_less = np.abs(tells[VELOCITY]) < np.abs(told[VELOCITY])
+            told[VELOCITY, is_less] = tells[VELOCITY, is_less]
+            for row in (VELOCITY, EFFORT):
+                what = f'be sent {FIELDS[row]} {{}}'
+                changes += [(names[k], what, told[row, k], tells[row, k]) for k in motors]
+            targets = [after.robot.actuator_to_joint('position', at[POSITION]) for at in sent]
             shifts = np.where(np.isnan(commands[0][POSITION]), 0.0, np.abs(np.subtract(*targets)))
             moved = np.maximum(moved, shifts[list(binding.joints)])
+        for subject, what, number, later in changes:
+            small, large = sorted((abs(number), abs(later)))
+            if number * later < 0.0:
+                raise _new_error(binding, f'{subject} would move in the opposite direction')
+            if large > FACTOR * (1.0 + _ROUNDING) * small:  # NaN: not commanded
+                sentence = f'{subject} would {what.format(f"{later:.3g}")}'
+                raise _new_error(binding, f'{sentence} instead of {number:.3g}')
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if not shift <= limit * (1.0 + _ROUNDING):  # an unknown shift may be a large one
@@ -103,46 +125,6 @@ def _map_commands(
     for rule in ActuatorLimits.make(limited, motion.pattern):
         rule.apply(motion, state, ledger)
     return motion.sent
-
-
-def _is_jump(low: float, high: float) -> bool:
-    return abs(high) > FACTOR * (1.0 + _ROUNDING) * abs(low)
-
-
-def _check_rates(binding: Binding, old: Array, new: Array) -> None:
-    """
-    Reject limits by which a velocity would grow, or an effort change, by a factor of two.
-
-    :param old: Numbers for the driver before, rows position, velocity, effort.
-    :param new: Numbers for the driver after, same rows.
-    """
-    for member, actuator in zip(binding.spec.actuators, binding.actuators, strict=True):
-        for row in (VELOCITY, EFFORT):
-            former, number = old[row, actuator], new[row, actuator]
-            if _is_jump(former, number) or (row == EFFORT and _is_jump(number, former)):
-                what = f'would be sent {FIELDS[row]} {number:.3g} instead of {former:.3g}'
-                raise _new_error(binding, f'{member.name} {what}')
-
-
-def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTransmissions) -> None:
-    """Reject a torque constant by which an effort would jump."""
-    for member in binding.spec.actuators:
-        if member.name in after.units:
-            old, new = (robot.units[member.name].effort.scale for robot in (before, after))
-            if _is_jump(old, new) or _is_jump(new, old):
-                what = f'have an effort of {new:.3g} for each unit of its driver instead of'
-                raise _new_error(binding, f'{member.name} would {what} {old:.3g}')
-
-
-def _check_ratios(binding: Binding, changes: Sequence[RatioChange]) -> None:
-    for joint, motor, old, new in changes:
-        what = ''
-        if old * new < 0.0:
-            what = 'move in the opposite direction'
-        elif _is_jump(old, new) or _is_jump(new, old):
-            what = f'move by {new:.3g} for each unit of the motor instead of {old:.3g}'
-        if what:
-            raise _new_error(binding, f'{joint} by {motor} would {what}')
 
 
 def _new_error(binding: Binding, what: str) -> ParameterError:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 import math
 from typing import NamedTuple
 
@@ -14,10 +13,7 @@ import numpy as np
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs, WRAP_PERIOD
 from transmission_bridge.bridge.robot_facts import compute_motor_bounds
-from transmission_bridge.errors import (
-    make_option_error,
-    UnknownNameError,
-)
+from transmission_bridge.errors import make_option_error, UnknownNameError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Index, Mask
@@ -127,25 +123,33 @@ class Encoders:
         most = compute_motor_bounds(robot)[1, FIELDS.index('velocity')]
         self.speeds: Array = _HASTE * most / self.periods
         self.far: Array = np.full(len(self.names), np.inf)
-        self.groups = tuple(self._make_groups()) if self.resolves else ()
+        labels = np.arange(len(self.names))
+        for binding in robot.bindings:
+            members = labels[list(binding.actuators)]
+            labels[np.isin(labels, members)] = members[0]
+        wrapped = np.unique(labels[self.wraps]) if self.resolves else ()
+        self.groups = tuple(self._make_group(np.flatnonzero(labels == k)) for k in wrapped)
         self.bounds = self.limits + AGREEMENT * np.array([-self.travels, self.travels])
         self.usual = SPREAD + AT_ONCE * self.speeds
         self.close = np.where(np.isinf(self.speeds), AT_ONCE, AGREEMENT / self.speeds)
-
-    def _make_groups(self) -> Iterator[CoupledEncoders]:
-        labels = np.arange(len(self.names))
-        for binding in self.robot.bindings:
-            members = labels[list(binding.actuators)]
-            labels[np.isin(labels, members)] = members[0]
-        for label in np.unique(labels[self.wraps]):
-            yield self._make_group(np.flatnonzero(labels == label))
 
     def _make_group(self, motors: Index) -> CoupledEncoders:
         """Return the transmissions of these actuators, and note their speeds and travels."""
         bindings = [binding for binding in self.robot.bindings if binding.actuators[0] in motors]
         joints = np.unique([joint for binding in bindings for joint in binding.joints])
         is_constant = all(binding.transmission.is_constant for binding in bindings)
-        rates = self._sample_rates(motors, joints, is_constant)
+        points = np.zeros((1, len(self.names)))
+        if not is_constant:
+            # A third of the positions of each joint are at the ends of its range.
+            ends = np.where(self._is_continuous, [[-math.pi], [math.pi]], self.limits)
+            lower, upper = ends[:, joints]
+            dice = np.random.default_rng(0).uniform(-0.25, 1.25, (_POINTS, len(joints)))
+            where = np.full((_POINTS, len(self.travels)), np.nan)
+            where[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
+            points = self.robot.joint_to_actuator('position', where)
+        # Motions of joints for motions of actuators, shape (n, n_joints, n_actuators).
+        rates = self.robot.jacobian(points)[:, joints][:, :, motors]
+        rates = rates[np.isfinite(rates).all(axis=(1, 2))]
         periods = np.where(self.wraps[motors], self.periods[motors], 1.0)
         shares = np.abs(np.linalg.pinv(rates)) / periods[:, np.newaxis]
         shares[shares < 1e-9 * shares.max(initial=0.0)] = 0.0
@@ -164,21 +168,6 @@ class Encoders:
         self.travels[joints] = np.where(travels > 0.0, travels, np.inf)
         is_simple = is_constant and len(bindings) == 1 and len(motors) <= min(2, len(joints))
         return CoupledEncoders(motors, joints, ratios[0] if is_simple else None)
-
-    def _sample_rates(self, motors: Index, joints: Index, is_constant: bool) -> Array:
-        """Return motions of joints for motions of actuators, ``(n, n_joints, n_actuators)``."""
-        robot, points = self.robot, np.zeros((1, len(self.names)))
-        if not is_constant:
-            # A third of the positions of each joint are at the ends of its range.
-            ends = np.where(self._is_continuous, [[-math.pi], [math.pi]], self.limits)
-            lower, upper = ends[:, joints]
-            dice = np.random.default_rng(0).uniform(-0.25, 1.25, (_POINTS, len(joints)))
-            where = np.full((_POINTS, len(self.travels)), np.nan)
-            where[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
-            points = robot.joint_to_actuator('position', where)
-        rates = robot.jacobian(points)[:, joints][:, :, motors]
-        finite: Array = rates[np.isfinite(rates).all(axis=(1, 2))]
-        return finite
 
     def compute_candidates(
         self, group: CoupledEncoders, covered: Array, is_open: Mask

@@ -148,7 +148,7 @@ class Spells:
             self.until = -np.inf
 
     def restart_spells(self, actuators: Mask) -> None:
-        """Begin other spells of known actuators, shape ``(n,)``, whose commands are forgotten."""
+        """Begin other spells of known actuators, shape ``(n,)``, whose driver forgot commands."""
         self._last += 1.0
         # NaN, which is no spell, is not larger.
         is_known = self.numbers > self._unheard
@@ -164,8 +164,8 @@ class Spells:
         self.until = -np.inf
 
 
-#: Time over which speeds are computed [s]: one tick of an encoder of 4096 ticks in it is slower
-#: than the smallest speed of interest.
+#: Time over which speeds are computed [s]: twice the time in which one tick of an encoder of 4096
+#: ticks is as fast as the default of ``zero_max_velocity``, 0.01 rad/s.
 _SPAN = 0.3
 
 #: Shortest time between positions, and longest time for which they are remembered [s].

@@ -20,13 +20,7 @@ from transmission_bridge.bridge.options.options import (
     split_topic,
 )
 from transmission_bridge.bridge.states.encoders import Encoders
-from transmission_bridge.description import RobotDescription
-from transmission_bridge.errors import (
-    make_option_error,
-    shortened,
-    shown,
-    UnknownNameError,
-)
+from transmission_bridge.errors import make_option_error, shortened, shown, UnknownNameError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.messages import (
     JointStateEncoder,
@@ -104,10 +98,8 @@ class DriverIndex:
 
         :param source: The driver; by default one without names of its own.
         """
-        return {name: self._names[number] for name, number in self._make_index(source).items()}
-
-    def _make_index(self, source: str) -> dict[str, int]:
-        return self._indexes.get(source, self._indexes[''])
+        index = self._indexes.get(source, self._indexes[''])
+        return {name: self._names[number] for name, number in index.items()}
 
     def describe_foreign(self, source: str, names: tuple[str, ...]) -> str:
         """Return the error for a message that names nothing of this robot."""
@@ -208,7 +200,16 @@ class StateMap(DriverIndex):
         # Testing the bytes takes half the time of all().
         self.finite_bytes = bytearray(len(FIELDS) * len(robot.joint_names))
         self.is_finite = np.frombuffer(self.finite_bytes, dtype=bool).reshape(len(FIELDS), -1)
-        self._hidden = _mask_hidden(robot.description, self.names)
+        # A topic-based component fails on a state interface that a joint does not declare.
+        declared: dict[str, set[str]] = {}
+        for block in robot.description.blocks:
+            for component in block.components if block.takes_joint_states else ():
+                if component.kind == 'joint':
+                    interfaces = (interface.name for interface in component.state_interfaces)
+                    declared.setdefault(component.name, set()).update(interfaces)
+        given = [declared.get(name, FIELDS) for name in self.names]
+        hidden = [[field not in interfaces for interfaces in given] for field in FIELDS]
+        self._hidden: Mask = np.array(hidden, dtype=bool)
         self._fills = options.unknown_rates == 'zero'
         self._omits = options.unknown_joints == 'omit'
         self.is_plain = bool(self.names) and not followers and not self._hidden.any()
@@ -293,19 +294,3 @@ def list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, A
         np.array([follower[1] for follower in followers], int),
         numbers,
     )
-
-
-def _mask_hidden(robot: RobotDescription, names: tuple[str, ...]) -> Mask:
-    """
-    Return the mask of the values to hide, shape ``(3, n)``.
-
-    A topic-based component fails on a state interface that a joint does not declare.
-    """
-    declared: dict[str, set[str]] = {}
-    for block in robot.blocks:
-        for component in block.components if block.takes_joint_states else ():
-            if component.kind == 'joint':
-                interfaces = (interface.name for interface in component.state_interfaces)
-                declared.setdefault(component.name, set()).update(interfaces)
-    hidden = [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
-    return np.array(hidden).reshape(len(FIELDS), len(names))

@@ -167,6 +167,8 @@ class States:
     :ivar not_finite: Counts of NaN and infinite numbers from drivers, rows position, velocity,
         effort, shape ``(3, count)``.
     :ivar contests: Count of numbers that two drivers published in turn.
+    :ivar spells: How long each actuator has been known.
+    :ivar pace: Speeds of the actuators by their positions.
     """
 
     def __init__(
@@ -178,7 +180,7 @@ class States:
     ) -> None:
         self._shape, self._endless = (len(FIELDS), index.count), np.full(index.count, np.nan)
         self.turns = None if index.encoders is None else Turns(index.encoders)
-        self.spells, self._pace = Spells(index.count), Pace()
+        self.spells, self.pace = Spells(index.count), Pace()
         self._state_timeout = options.state_timeout
         self._stranger = HeardDriver(
             _NOBODY, Entries(slice(0), None, 0, (), None), options.state_timeout
@@ -204,7 +206,7 @@ class States:
         self._fresh_until = math.inf
         # Timeout of each number, see _find_timeouts.
         self._timeouts: Array | None = None
-        self._pace.forget()
+        self.pace.forget()
         self._drivers: dict[str, HeardDriver] = {}
         self._is_contested = self._is_mapped = False
         self._watch_rows()
@@ -216,10 +218,10 @@ class States:
     def replace_index(self, before: DriverIndex, after: DriverIndex) -> None:
         """Convert the known numbers if a new index has other units; see :attr:`Bridge.plan`."""
         self._is_mapped = False
-        old, new = (1.0 if each.scales is None else each.scales for each in (before, after))
+        old, new = (1.0 if index.scales is None else index.scales for index in (before, after))
         if not np.array_equal(old, new):
             self._values *= np.divide(new, old)
-            self._pace.forget()
+            self.pace.forget()
         for driver in self._drivers.values():
             driver.layout = None
         if self.turns is not None and after.encoders is not None:
@@ -261,7 +263,10 @@ class States:
         np.isfinite(self._watched, self._is_finite)
         is_finite = 0 not in self._finite_bytes
         if not is_finite:
-            self._drop_infinite(entries)
+            for row in entries.rows:
+                numbers = self._values[row, entries.places]
+                self.not_finite[row, entries.places] += ~np.isfinite(numbers)
+            np.copyto(self._values, np.nan, where=np.isinf(self._values))
         if self.turns is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
             timeouts = self._find_timeouts()[POSITION]
@@ -273,10 +278,10 @@ class States:
             self._begin_spells(driver, now)
         driver.stamp, driver.heard = stamp, now
         self._latest, self._is_mapped = now, False
-        if now >= self._pace.due and not (is_finite and VELOCITY in entries.rows):
+        if now >= self.pace.due and not (is_finite and VELOCITY in entries.rows):
             counted = self._values[0] if self.turns is None else self.turns.totals
             is_unknown = np.isnan(self._values[0])
-            self._pace.record_positions(np.where(is_unknown, counted, self._values[0]), now)
+            self.pace.record_positions(np.where(is_unknown, counted, self._values[0]), now)
 
     def _look_up_driver(
         self, index: DriverIndex, source: str, layout: Layout, now: float
@@ -319,12 +324,6 @@ class States:
             if len(numbers):
                 used = numbers if picks is None else numbers[picks]
                 self._values[row, places] = used if scales is None else used * scales[row]
-
-    def _drop_infinite(self, entries: Entries) -> None:
-        """Count NaN and infinite numbers of a message, and make infinite ones unknown."""
-        for row in entries.rows:
-            self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
-        np.copyto(self._values, np.nan, where=np.isinf(self._values))
 
     def record_time(self, now: float) -> None:
         """Forget everything if time went backwards."""
@@ -403,10 +402,6 @@ class States:
         if self.turns is not None and (changed := self.turns.take_changes()) is not None:
             self.spells.follow_turns(changed, self.turns.is_open)
 
-    def estimate_speeds(self, now: float) -> Array | float:
-        """Return the speeds of the actuators by their positions; see :class:`Pace`."""
-        return self._pace.estimate_speeds(now)
-
     # -- turns of single-turn encoders, see the methods of Turns ---------------------------------
 
     def use_absolute_positions(self, positions: Array, now: float) -> None:
@@ -480,10 +475,8 @@ class States:
         **Overwritten** by the next call that maps.
         """
         values = self.read_values(now)
-        motion: Array = (self._joints if self._is_mapped else self._map_values(state_map, values))[
-            :2
-        ]
-        return motion
+        joints = self._joints if self._is_mapped else self._map_values(state_map, values)
+        return joints[:2]
 
     def compute_known_state(self, state_map: StateMap, now: float) -> KnownState:
         """Return the known state for a command."""
@@ -564,11 +557,6 @@ class States:
         too_old = self._mask_old_numbers(now)
         lost: Mask = (too_old & (self._givers != _NOBODY)).any(axis=0)
         return lost | too_old.all(axis=0)
-
-    def find_receipt_times(self) -> Array:
-        """Return the last time of receipt of each actuator [s], minus infinity: never."""
-        newest: Array = self._find_receipts().max(axis=0)
-        return newest
 
     def list_rivals(self, actuators: Sequence[str]) -> dict[tuple[str, str], tuple[str, ...]]:
         """

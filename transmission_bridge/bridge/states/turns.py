@@ -26,11 +26,7 @@ from transmission_bridge.bridge.states.encoders import (
     MOST_CANDIDATES,
     SPREAD,
 )
-from transmission_bridge.errors import (
-    MessageError,
-    shortened,
-    shown,
-)
+from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.types import Array, Index, Mask
 
 #: More turns than an encoder makes; their sum still resolves 1e-7 of a turn.
@@ -137,18 +133,17 @@ class Turns:
 
     def forget_turns(self) -> None:
         """Forget everything, because time went backwards."""
-        nothing = np.full((6, len(self._encoders.names)), np.nan)
+        count = len(self._encoders.names)
+        nothing = np.full((6, count), np.nan)
         self.totals, self._readings, self._times, self._sent = nothing[:4]
         self._absolute, self._absolute_at = nothing[4:]
-        self._woke_at_zero: Mask = np.zeros(len(self._encoders.names), dtype=bool)
-        # Turns of the positions, in addition to the last readings.
-        self._shift: Array = np.zeros(len(self._encoders.names))
+        # Turns of the positions, in addition to the last readings; and the largest possible motion
+        # between the last two readings, in periods.
+        self._shift, self._moves = np.zeros((2, count))
         # Without a timeout silence means rest, but not before the first reading of an activation.
-        self._was_deaf: Mask = np.zeros(len(self._encoders.names), dtype=bool)
+        self._woke_at_zero, self._was_deaf = np.zeros((2, count), dtype=bool)
         # Turns that were lost or found, see take_changes.
         self._changed: Mask | None = None
-        # Largest possible motion between the last two readings, in periods.
-        self._moves: Array = np.zeros(len(self._encoders.names))
         # Readings that do not fit the period: reading, previous one (or zero), time between the
         # two (or NaN), and largest motion.
         self._wrong: dict[int, tuple[float, float, float, float]] = {}
@@ -168,9 +163,9 @@ class Turns:
         Readings that did not fit the period still do not fit it, unless their bounds change.
         """
         former, self._encoders, self._is_tuned = self._encoders, encoders, True
-        old, new = (np.array([each.speeds, each.far]) for each in (former, encoders))
+        old, new = (np.array([bounds.speeds, bounds.far]) for bounds in (former, encoders))
         is_same = np.isclose(old, new, rtol=1e-9, equal_nan=True).all(axis=0)
-        self._wrong = {place: each for place, each in self._wrong.items() if is_same[place]}
+        self._wrong = {motor: wrong for motor, wrong in self._wrong.items() if is_same[motor]}
         self._covered[:] = np.nan
 
     def take_changes(self) -> Mask | None:
@@ -251,16 +246,15 @@ class Turns:
         gap: float,
     ) -> None:
         """Record a reading that does not fit the period, and lose a turn that is uncertain."""
-        last = self._readings[motor]
+        last, far = self._readings[motor], self._encoders.far[motor]
         most = SPREAD + self._encoders.speeds[motor] * (gap + AT_ONCE)
         has_jumped = gap > 0.0 and moved > most
-        if self.is_open[motor] and abs(reading) > self._encoders.far[motor]:
-            self._wrong.setdefault(motor, (reading, 0.0, math.nan, self._encoders.far[motor]))
+        if self.is_open[motor] and abs(reading) > far:
+            self._wrong.setdefault(motor, (reading, 0.0, math.nan, far))
         # Some drivers publish zeros before their first reading.
         elif has_jumped and not (self._woke_at_zero[motor] and last == 0.0):
-            self._wrong.setdefault(
-                motor, (reading, last, gap, most * self._encoders.periods[motor])
-            )
+            reach_of_gap = most * self._encoders.periods[motor]
+            self._wrong.setdefault(motor, (reading, last, gap, reach_of_gap))
         if has_jumped or not moved + reach < 1.0:
             self._woke_at_zero[motor] = reading == 0.0
             self._lose_turns(np.arange(len(self._encoders.names)) == motor)
@@ -273,9 +267,7 @@ class Turns:
         :returns: Shape ``(n_actuators,)``; minus infinity: it is unknown now; NaN: not wrapped.
         """
         with np.errstate(divide='ignore'):
-            most = 1.0 / self._encoders.compute_gap_reach(
-                timeouts, np.ones(len(self._encoders.names))
-            )
+            most = 1.0 / self._encoders.compute_gap_reach(timeouts, np.ones(len(timeouts)))
         return np.where(self.is_open, -np.inf, np.nextafter(self._times + most, -np.inf))
 
     def reopen_turns(self, joints: Array, positions: Array) -> Mask:
@@ -340,13 +332,12 @@ class Turns:
             if not is_open.any() or np.isnan(base[motors]).any():
                 continue
             late = np.nanmax(reach[motors], initial=0.0)
-            here = _widen(
-                joints[group.joints], (_MARGIN + late) * self._encoders.travels[group.joints]
-            )
+            travels = self._encoders.travels[group.joints]
+            here = _widen(joints[group.joints], (_MARGIN + late) * travels)
             low, high = self._covered[:, group.joints]
             covered = np.array([np.fmin(low, here[0]), np.fmax(high, here[1])])
             grown = np.abs(covered - self._covered[:, group.joints])
-            if (grown < _MARGIN * self._encoders.travels[group.joints]).all():
+            if (grown < _MARGIN * travels).all():
                 continue
             turns = self._encoders.compute_candidates(group, covered, is_open)
             if turns is not None and not len(turns):  # go on looking
@@ -413,9 +404,8 @@ class Turns:
             words = '; '.join(self._describe_wrong(k) for k in actuators if k in self._wrong)
             if not actuators or not (words or np.isfinite(self.totals[group.actuators]).all()):
                 continue
-            turns = self._encoders.compute_candidates(
-                group, self._covered[:, group.joints], is_open
-            )
+            covered = self._covered[:, group.joints]
+            turns = self._encoders.compute_candidates(group, covered, is_open)
             reason = 'wrong' if words else 'unlimited'
             if turns is not None and group.ratios is not None and not words:
                 reason = 'several' if len(turns) else 'none'
@@ -443,11 +433,10 @@ class Turns:
     def take_joints_beyond(self) -> dict[str, str]:
         """Return a sentence for each joint measured beyond its limits since the last call."""
         beyond, self._beyond = self._beyond, {}
+        names = self._encoders.robot.joint_names
         return {
-            (
-                name := self._encoders.robot.joint_names[joint]
-            ): f'{shown(name)} was measured at {at:.4g}, '
-            'beyond its limits by more than a quarter of its motion in one wrap_period, and '
+            names[joint]: f'{shown(names[joint])} was measured at {at:.4g}, beyond its limits by '
+            'more than a quarter of its motion in one wrap_period, and '
             f'{other} turn fits: check offset, wrap_period and <limit>'
             for joint, (at, other) in beyond.items()
         }

@@ -36,7 +36,10 @@ def check_at_rest(
     """
     Check that no joint, and no joint coupled to it, holds a position command or moves.
 
-    :param joints: Names.
+    The first joint that does is named; a command comes before a motion. Speeds are compared with
+    the limit itself, without a tolerance, because they are measured.
+
+    :param joints: Names, checked in this order.
     :param actuators: Present positions, velocities, efforts of the actuators in SI, shape
         ``(3, n_actuators)``, NaN if unknown or stale.
     :param held: Mask of the joints that hold a position command, shape ``(n_joints,)``.
@@ -45,15 +48,14 @@ def check_at_rest(
     :raises MessageError: If one holds a position command (``held``) or is moving (``moving``).
     """
     velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
-    bindings = {robot.joint_names[index]: each for each in robot.bindings for index in each.joints}
+    names = robot.joint_names
+    bindings = {names[k]: binding for binding in robot.bindings for k in binding.joints}
     for wanted, index in [(name, index) for name in joints for index in bindings[name].joints]:
-        name = robot.joint_names[index]
+        name = names[index]
         about = name if name == wanted else f'{name}, coupled to {wanted},'
         if held[index]:
-            raise MessageError(
-                'held',
-                f'{about} is holding a position command; changing its numbers would move it',
-            )
+            why = 'is holding a position command; changing its numbers would move it'
+            raise MessageError('held', f'{about} {why}')
         speeds = [(about, velocity[index])]
         if math.isnan(velocity[index]):
             about = f'the velocity of {about} is unknown, and its actuator'
@@ -62,14 +64,11 @@ def check_at_rest(
                 for actuator in bindings[wanted].actuators
             ]
         for what, speed in speeds:
-            if math.isnan(speed):
-                raise MessageError('moving', f'{what} may be moving: its speed is unknown')
-            if abs(speed) > max_velocity:
-                raise MessageError(
-                    'moving',
-                    f'{what} is moving at {speed:g}, more than zero_max_velocity '
-                    f'({max_velocity:g})',
-                )
+            if not abs(speed) <= max_velocity:  # NaN is not at rest
+                how = f'is moving at {speed:g}, more than zero_max_velocity ({max_velocity:g})'
+                if math.isnan(speed):
+                    how = 'may be moving: its speed is unknown'
+                raise MessageError('moving', f'{what} {how}')
 
 
 #: Largest difference between the mapped and the wanted position, relative to one plus the numbers
@@ -128,11 +127,8 @@ def list_wanted_positions(
     if len(set(names)) < len(names):
         raise MessageError('duplicate_name', 'zero_joints names a joint more than once')
     if positions and len(positions) != len(names):
-        raise MessageError(
-            'size',
-            f'zero_positions has {counted(len(positions), "value")} for '
-            f'{counted(len(names), "joint")}',
-        )
+        values, joints = counted(len(positions), 'value'), counted(len(names), 'joint')
+        raise MessageError('size', f'zero_positions has {values} for {joints}')
     return dict(zip(names, positions or (0.0,) * len(names), strict=True))
 
 
@@ -200,24 +196,24 @@ def compute_zero_offsets(
     position = robot.actuator_to_joint('position', actuators[0])
     for joint in wanted:
         if joint not in robot.joint_names:
-            lost = robot.lost_joints
-            raise MessageError(
-                'unknown_joint',
-                f'the robot has no joint {shown(joint)}{closest(joint, robot.joint_names)}'
-                if joint not in lost
-                else f'{shown(joint)} is not bridged, {lost[joint]}',
-            )
+            why = f'the robot has no joint {shown(joint)}{closest(joint, robot.joint_names)}'
+            if joint in robot.lost_joints:
+                why = f'{shown(joint)} is not bridged, {robot.lost_joints[joint]}'
+            raise MessageError('unknown_joint', why)
         if joint not in {*solved, *offsets, *settled}:
-            raise MessageError('no_offset', f'{joint} has no offset{_advise_joints(robot, joint)}')
+            advice, number = '', robot.joint_names.index(joint)
+            for binding in robot.bindings:
+                if number in binding.passive:
+                    names = ', '.join(member.name for member in binding.spec.joints)
+                    advice = f": it follows the commanded joints of '{binding.spec.name}', {names}"
+            raise MessageError('no_offset', f'{joint} has no offset{advice}')
     changes, named = [], wanted
     for joint, target in wanted.items():
         if joint in solved or joint in settled:
             continue
         present = float(position[robot.joint_names.index(joint)])
         if not math.isfinite(present):
-            raise MessageError(
-                'unknown', f'the position of {joint} is unknown: no fresh actuator state'
-            )
+            raise _new_unknown_error(joint)
         offset = offsets[joint]
         changes.append(OffsetChange(offset, offset.value + (target - present)))
     wanted = {joint: target for joint, target in wanted.items() if joint not in settled}
@@ -227,6 +223,10 @@ def compute_zero_offsets(
     check_at_rest(robot, named, actuators, held=held, max_velocity=max_velocity)
     _check_result(robot, wanted, solved, changes, actuators[0], position)
     return tuple(changes)
+
+
+def _new_unknown_error(name: str) -> MessageError:
+    return MessageError('unknown', f'the position of {name} is unknown: no fresh actuator state')
 
 
 def list_offsets(robot: RobotTransmissions, side: str) -> list[Tunable]:
@@ -245,21 +245,9 @@ def list_offsets(robot: RobotTransmissions, side: str) -> list[Tunable]:
 
 def _list_actuator_offset_bindings(robot: RobotTransmissions) -> list[Binding]:
     """Return the transmissions with offsets of actuators and no offsets of joints."""
-    names, others = (
-        {offset.transmission for offset in list_offsets(robot, side)}
-        for side in ('actuators', 'joints')
-    )
-    return [binding for binding in robot.bindings if binding.spec.name in names - others]
-
-
-def _advise_joints(robot: RobotTransmissions, joint: str) -> str:
-    """Return the joints to name instead of a passive joint, as text."""
-    number = robot.joint_names.index(joint)
-    for binding in robot.bindings:
-        if number in binding.passive:
-            names = ', '.join(member.name for member in binding.spec.joints)
-            return f": it follows the commanded joints of '{binding.spec.name}', {names}"
-    return ''
+    names = {offset.transmission for offset in list_offsets(robot, 'actuators')}
+    names -= {offset.transmission for offset in list_offsets(robot, 'joints')}
+    return [binding for binding in robot.bindings if binding.spec.name in names]
 
 
 def _solve_actuator_offsets(
@@ -283,14 +271,10 @@ def _solve_actuator_offsets(
     is_wanted = np.array([joint in wanted for joint in joints])
     goal = joint_position[list(binding.joints)].copy()
     goal[is_wanted] = [wanted[joint] for joint in joints if joint in wanted]
-    unknown = [joint for joint, where in zip(joints, goal, strict=True) if math.isnan(where)]
     there = transmission.joint_to_actuator('position', goal)
     reached = transmission.actuator_to_joint('position', there)[: len(joints)]
-    lost = [
-        joint
-        for joint, where in zip(joints, reached.tolist(), strict=True)
-        if joint in wanted and math.isnan(where)
-    ]
+    unknown = [joints[k] for k in np.flatnonzero(np.isnan(goal))]
+    lost = [joints[k] for k in np.flatnonzero(np.isnan(reached) & is_wanted)]
     if lost and unknown:
         raise MessageError(
             'unknown',
@@ -299,9 +283,7 @@ def _solve_actuator_offsets(
             'the latter case, name it also in zero_joints',
         )
     if lost:
-        goals = ', '.join(
-            f'{joint} at {where:g}' for joint, where in zip(joints, goal.tolist(), strict=True)
-        )
+        goals = ', '.join(f'{joints[k]} at {where:g}' for k, where in enumerate(goal.tolist()))
         raise MessageError(
             'unreachable',
             f"'{name}' cannot have {goals}: outside the range of its actuators, or on another "
@@ -309,21 +291,16 @@ def _solve_actuator_offsets(
         )
     # An actuator that depends on no wanted joint stays known without the wanted joints.
     without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
-    offsets = {
-        offset.path[1]: offset
-        for offset in list_offsets(robot, 'actuators')
-        if offset.transmission == name
-    }
+    offsets = list_offsets(robot, 'actuators')
+    by_motor = {offset.path[1]: offset for offset in offsets if offset.transmission == name}
     changes = []
     for number, member in enumerate(binding.spec.actuators):
         if not math.isnan(without[number]) or math.isnan(there[number]):
             continue
         present = float(actuator_position[binding.actuators[number]])
         if not math.isfinite(present):
-            raise MessageError(
-                'unknown', f'the position of {member.name} is unknown: no fresh actuator state'
-            )
-        offset = offsets[member.name]
+            raise _new_unknown_error(member.name)
+        offset = by_motor[member.name]
         moved = (float(there[number]) - present) / transmission.actuator_reduction[number]
         changes.append(OffsetChange(offset, offset.value + moved))
     return changes
@@ -343,14 +320,14 @@ def _check_result(
         after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
-    own = {change.member_name: change for change in changes if change.tunable.path[0] == 'joints'}
+    by_joint = {one.member_name: one for one in changes if one.tunable.path[0] == 'joints'}
     for joint, target in wanted.items():
         number = robot.joint_names.index(joint)
         if joint in solved:
             name, scale = solved[joint].spec.name, _SOLVED / _TOLERANCE
-            about = ', '.join(str(each) for each in changes if each.tunable.transmission == name)
+            about = ', '.join(str(one) for one in changes if one.tunable.transmission == name)
         else:
-            change = own[joint]
+            change = by_joint[joint]
             name, about = change.tunable.transmission, f'the offset {change.new!r}'
             scale = 1.0 + sum(map(abs, (target, before[number], change.old, change.new)))
         if not abs(after[number] - target) <= _TOLERANCE * scale:
@@ -375,11 +352,8 @@ def compute_absolute_targets(
     :raises MessageError: If a joint, or every joint, has no absolute position (``no_absolute``),
         or if the absolute position is mapped (``mapped_absolute``).
     """
-    measured: Mapping[str, float] = {
-        name: float(value)
-        for name, value in zip(robot.joint_names, absolute, strict=True)
-        if np.isfinite(value)
-    }
+    positions = dict(zip(robot.joint_names, absolute.tolist(), strict=True))
+    measured = {name: value for name, value in positions.items() if math.isfinite(value)}
     with_offset = list_zeroable_joints(robot)
     owners = {
         member.name: binding.spec.name
@@ -399,9 +373,7 @@ def compute_absolute_targets(
             )
         if name in of_joints and name not in measured:
             raise MessageError('no_absolute', f'no fresh absolute position of {name}')
-    chosen = names or tuple(
-        name for name in robot.joint_names if name in of_joints and name in measured
-    )
+    chosen = names or [name for name in measured if name in of_joints]
     if not chosen:
         raise MessageError(
             'no_absolute',

@@ -206,7 +206,7 @@ class BridgeRobot(BridgeClient):
             self._counted = robot
             self._actuators.replace_index(before[0], self._plans[0])
             self._commands.replace_index(before[1], self._plans[1])
-        newest = self._commands.find_receipt_times()
+        ages = self._commands.compute_ages(now).min(axis=0)
         turns = self._actuators.turns
         shift = None if turns is None else turns.compute_driver_shift()
         with np.errstate(all='ignore'):
@@ -218,14 +218,14 @@ class BridgeRobot(BridgeClient):
             target = robot.actuator_to_joint('position', sent)
         joints = self._joints.read_values(now)
         actuators = self._actuators.read_values(now).copy()
-        speeds = self._actuators.estimate_speeds(now)
+        speeds = self._actuators.pace.estimate_speeds(now)
         np.copyto(actuators[1], speeds, where=np.isnan(actuators[1]))
         return RobotState(
             actuators,
             np.full_like(joints, np.nan) if self.describe_problem() else joints,
-            now - self._actuators.find_receipt_times(),
-            now - self._joints.find_receipt_times(),
-            robot.joints_of(now - newest < _LIVE),
+            self._actuators.compute_ages(now).min(axis=0),
+            self._joints.compute_ages(now).min(axis=0),
+            robot.joints_of(ages < _LIVE),
             target,
         )
 
