@@ -347,7 +347,7 @@ def _convert() -> None:
 
 
 @_define_command(
-    'demo.command',
+    'demo',
     _define_argument('--seconds N', type=duration, default=8.0),
     _define_argument('--plain'),
 )
