@@ -82,7 +82,7 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
     """
     if path.loop.type not in ('weld', 'point'):
         return None
-    found: list[tuple[int, int, Rod]] = []
+    rods: list[tuple[int, int, Rod]] = []
     sides = path.to_frame1, path.to_frame2
     for first, second in (sides, sides[::-1]):
         back = reversed_path(second)
@@ -97,16 +97,16 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
             for other in ends:
                 if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
-                motions = [*_list_motions(whole, one), *_list_motions(whole, other)]
+                elements = (
+                    *whole[one.first : one.stop_index],
+                    *whole[other.first : other.stop_index],
+                )
+                motions = (element for element in elements if isinstance(element, JointMotion))
                 joints = tuple(motion.variable for motion in motions)
                 if len({*joints}) == len(joints):
                     between = other.first - one.stop_index
-                    found.append((-one.size, between, Rod(whole, one, other, joints)))
-    return min(found, key=lambda each: each[:2])[2] if found else None
-
-
-def _list_motions(path: Sequence[Element], ball: Ball) -> list[JointMotion]:
-    return [each for each in path[ball.first : ball.stop_index] if isinstance(each, JointMotion)]
+                    rods.append((-one.size, between, Rod(whole, one, other, joints)))
+    return min(rods, key=lambda rod: rod[:2])[2] if rods else None
 
 
 def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator[Ball]:
@@ -177,15 +177,15 @@ class Closures:
         self.owners: list[int] = []
         #: The rows to keep first, because they contain the fewest joints.
         self.distances: list[int] = []
-        for place, path in enumerate(paths):
-            own, slope, steep, sense = self._build_stated_rows(path, self.lengths[place])
+        for number, path in enumerate(paths):
+            of_loop, slope, steep, sense = self._build_stated_rows(path, self.lengths[number])
             cayley.append(steep)
-            self.owners += [place] * int(own.numel())
-            if place in rods or path.loop.type == 'rod':
+            self.owners += [number] * int(of_loop.numel())
+            if number in rods or path.loop.type == 'rod':
                 self.distances.append(sum(row.numel() for row in rows))
-            if place in rods:
-                own, slope, sense = self._build_rod_rows(path, rods[place], start)
-            rows.append(own)
+            if number in rods:
+                of_loop, slope, sense = self._build_rod_rows(path, rods[number], start)
+            rows.append(of_loop)
             slopes.append(slope)
             upright.append(sense)
         #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
@@ -201,6 +201,13 @@ class Closures:
         return ca.Function('rows', [self.z, self.lengths], [self.rows, self.slope])
 
     @cached_property
+    def bend_function(self) -> Any:
+        """The function from positions, velocities and lengths to the second derivative of rows."""
+        rate = ca.SX.sym('rate', self.z.numel())
+        bent = ca.jtimes(ca.jtimes(self.rows, self.z, rate), self.z, rate)
+        return ca.Function('bend', [self.z, rate, self.lengths], [bent])
+
+    @cached_property
     def signs(self) -> Any:
         """
         The function from positions and lengths to numbers that are positive near the start.
@@ -211,7 +218,7 @@ class Closures:
 
     def hinge_axes(self, z: Array) -> dict[Loop, str]:
         """Return a description of the axis of each hinge at a position."""
-        said = {}
+        texts = {}
         for path in self._paths:
             if path.loop.type != 'hinge':
                 continue
@@ -222,7 +229,7 @@ class Closures:
             turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
             cosine, turns = ca.Function('hinge', [self.z], [cos, turning])(z)
             angle = math.degrees(math.acos(min(max(float(cosine), -1.0), 1.0)))
-            said[path.loop] = (
+            texts[path.loop] = (
                 f'axis {_format_vector(axis)} of {path.loop}, with {angle:.3g} degrees between '
                 'the axes of both frames at the start'
             )
@@ -232,20 +239,10 @@ class Closures:
             if len(vectors) and np.linalg.norm(np.cross(vectors, vectors[0]), axis=1).max() < 1e-6:
                 common = vectors[0] * np.sign(vectors[0][np.argmax(np.abs(vectors[0]))])
                 if np.linalg.norm(np.cross(common, axis)) > 1e-3:
-                    said[path.loop] += f', but its joints turn about {_format_vector(common)}'
-        return said
+                    texts[path.loop] += f', but its joints turn about {_format_vector(common)}'
+        return texts
 
     # -- along a path ----------------------------------------------------------------------------
-
-    def _cosine_and_sine(self, motion: JointMotion) -> tuple[Expression, Expression]:
-        """Return cosine and sine; both directions share one expression."""
-        sign = -1.0 if motion.scale < 0.0 else 1.0
-        key = (motion.variable, sign * motion.scale, sign * motion.offset)
-        if key not in self._turns:
-            angle = self.z[motion.variable] * key[1] + key[2]
-            self._turns[key] = ca.cos(angle), ca.sin(angle)
-        cos, sin = self._turns[key]
-        return cos, sign * sin
 
     def _move_point(self, elements: Sequence[Element], point: Expression) -> Expression:
         """Return a point of the last frame in the first one."""
@@ -260,7 +257,13 @@ class Closures:
         return point
 
     def _rotate_vector(self, motion: JointMotion, vector: Expression) -> Expression:
-        cos, sin = self._cosine_and_sine(motion)
+        # Both directions of a motion share one expression.
+        sign = -1.0 if motion.scale < 0.0 else 1.0
+        key = (motion.variable, sign * motion.scale, sign * motion.offset)
+        if key not in self._turns:
+            angle = self.z[motion.variable] * key[1] + key[2]
+            self._turns[key] = ca.cos(angle), ca.sin(angle)
+        cos, sin = self._turns[key][0], sign * self._turns[key][1]
         across = _multiply_nonzero(np.cross(motion.axis, np.eye(3)).T, vector)
         along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
         if sum(each != 0.0 for each in motion.axis) == 1:
@@ -397,11 +400,11 @@ def _multiply_nonzero(matrix: Array, vector: Expression) -> Expression:
     rows = []
     for row in np.asarray(matrix):
         total = ca.SX(0.0)
-        for place, entry in enumerate(row.tolist()):
+        for column, entry in enumerate(row.tolist()):
             if entry == 1.0:
-                total = total + vector[place]
+                total = total + vector[column]
             elif entry != 0.0:
-                total = total + entry * vector[place]
+                total = total + entry * vector[column]
         rows.append(total)
     return ca.vertcat(*rows)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 import math
 from typing import cast, ClassVar
 
@@ -22,7 +23,7 @@ from transmission_bridge.transmissions.linkage.component import (
 )
 from transmission_bridge.transmissions.linkage.tree import (
     JointTree,
-    list_linkage_joints,
+    linkage_joints,
     Loop,
     LOOP_TYPES,
     LoopType,
@@ -109,8 +110,7 @@ class LinkageTransmission(MechanismTransmission):
     @classmethod
     def from_spec(cls, reader: SpecReader) -> LinkageTransmission:
         """Build from the loops, the start, the actuators and the joints of a description."""
-        spec = reader.spec
-        robot = reader.robot
+        spec, robot = reader.spec, reader.robot
         if robot is None:
             raise reader.error('a linkage needs the joints and links of its URDF')
         for joint in spec.joints:
@@ -122,26 +122,27 @@ class LinkageTransmission(MechanismTransmission):
                     found=f'{joint.offset:g}',
                 )
         driven = tuple(
-            reader.text('joint', default=actuator.name, actuator=place)
-            for place, actuator in enumerate(spec.actuators)
+            reader.text('joint', default=actuator.name, actuator=index)
+            for index, actuator in enumerate(spec.actuators)
         )
-        linkage = LinkageSpec(
-            loops=tuple(_read_loop(reader, element) for element in reader.elements('loop')),
-            driven=driven,
-            commanded=tuple(joint.name for joint in spec.joints),
-            start=tuple(_read_start(reader, element) for element in reader.elements('start')),
-            tolerance=_read_tolerance(reader),
-        )
+        loops = tuple(_read_loop(reader, element) for element in reader.elements('loop'))
+        start = tuple(_read_start(reader, element) for element in reader.elements('start'))
+        text = reader.text('tolerance', default=str(TOLERANCE))
+        tolerance, *more = reader.parse_numbers('tolerance', text) or (0.0,)
+        is_valid = not more and LEAST_TOLERANCE <= tolerance <= LARGEST_TOLERANCE
+        expected = f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]'
+        _require(reader, is_valid, 'tolerance', 'tolerance is invalid', expected, repr(text))
+        commanded = tuple(joint.name for joint in spec.joints)
+        linkage = LinkageSpec(loops, driven, commanded, start, tolerance)
         # If a frame is not a link, every joint above the other frame would become part of the
         # loop.
         tree = JointTree(robot.joints, robot.links)
         for loop in linkage.loops:
             tree.check_frames(loop)
-        others = robot.transmissions
-        moved_here, *moved = list_linkage_joints(robot, [spec, *others])
-        for other, theirs in zip(others, moved, strict=True):
-            theirs |= {joint.name for joint in other.joints}
-            shared = sorted(moved_here & theirs)
+        moved = linkage_joints(robot, spec)
+        for other in robot.transmissions:
+            theirs = linkage_joints(robot, other).union(joint.name for joint in other.joints)
+            shared = sorted(moved & theirs)
             if shared and other.name != spec.name:
                 raise reader.error(
                     f"joint '{shared[0]}' is in a loop and is moved by transmission "
@@ -150,14 +151,15 @@ class LinkageTransmission(MechanismTransmission):
                     found=', '.join(shared),
                 )
         components = build_components(robot.joints, robot.links, linkage)
-        found = [length for component in components for length in _list_lengths(component).items()]
         lengths = {
             loop: reader.declare(
                 ('loops', str(loop + 1), 'length'),
                 length,
                 'Distance that the two frames keep [m].',
             )
-            for loop, length in sorted(found)
+            for loop, length in sorted(
+                pair for component in components for pair in _list_lengths(component).items()
+            )
             if linkage.loops[loop].type == 'rod'
         }
         return cls(
@@ -298,18 +300,14 @@ def _list_doubts(component: Component, declared: Collection[str]) -> list[str]:
 
 def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
     given = dict(element.attributes)
-    where = f'<loop> (line {element.line})'
-
-    def require_that(condition: bool, *reason: str) -> None:
-        _require(reader, condition, 'loop', *reason)
-
+    where, require_that = f'<loop> (line {element.line})', partial(_require, reader)
     kind = given.pop('type', '')
     types = ', '.join(LOOP_TYPES)
-    require_that(kind in LOOP_TYPES, f'{where} has an unknown type', types, repr(kind))
+    require_that(kind in LOOP_TYPES, 'loop', f'{where} has an unknown type', types, repr(kind))
     one, other = (given.pop(name, '') for name in ('frame1', 'frame2'))
     for name, frame in (('frame1', one), ('frame2', other)):
-        require_that(frame != '', f'{where} has no {name}', 'a link', 'none')
-    require_that(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
+        require_that(frame != '', 'loop', f'{where} has no {name}', 'a link', 'none')
+    require_that(one != other, 'loop', f"{where} joins link '{one}' to itself", 'two links', 'one')
     axis, length = (1.0, 0.0, 0.0), None
     if kind == 'hinge':
         text = given.pop('axis', '1 0 0')
@@ -317,25 +315,16 @@ def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
         size = math.hypot(*numbers)
         is_axis = len(numbers) == 3 and 1e-9 < size < math.inf
         expected = 'three numbers, not all zero'
-        require_that(is_axis, f'the axis of {where} is invalid', expected, repr(text))
+        require_that(is_axis, 'loop', f'the axis of {where} is invalid', expected, repr(text))
         axis = (numbers[0] / size, numbers[1] / size, numbers[2] / size)
     if kind == 'rod' and 'length' in given:
         text = given.pop('length')
         length, *more = reader.parse_numbers(f'length of {where}', text) or (0.0,)
         expected = "a positive number, or type='point'"
         is_length = length > 1e-6 and not more
-        require_that(is_length, f'the length of {where} is invalid', expected, repr(text))
+        require_that(is_length, 'loop', f'the length of {where} is invalid', expected, repr(text))
     _refuse_unknown_content(reader, where, given, element)
     return Loop(cast('LoopType', kind), one, other, axis, length, element)
-
-
-def _read_tolerance(reader: SpecReader) -> float:
-    text = reader.text('tolerance', default=str(TOLERANCE))
-    values = reader.parse_numbers('tolerance', text)
-    is_valid = len(values) == 1 and LEAST_TOLERANCE <= values[0] <= LARGEST_TOLERANCE
-    expected = f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]'
-    _require(reader, is_valid, 'tolerance', 'tolerance is invalid', expected, repr(text))
-    return values[0]
 
 
 def _read_start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:

@@ -31,7 +31,7 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.known_names import find_drive_place
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.linear_types import SimpleTransmission
-from transmission_bridge.transmissions.linkage.tree import list_linkage_joints
+from transmission_bridge.transmissions.linkage.tree import linkage_joints
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.robot.units import ActuatorUnits
@@ -102,7 +102,7 @@ def pass_joints(
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
     # The joints of a linkage move with its motors, even if the linkage is rejected.
-    mentioned.update(*list_linkage_joints(robot, robot.transmissions))
+    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
     taken = {member.name for spec in robot.transmissions for member in spec.actuators}
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []
