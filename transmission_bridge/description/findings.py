@@ -60,6 +60,12 @@ class Findings:
         :param expected: Empty if the message says all.
         """
         element = self.find_element(place)
+        around: Element | None = element
+        while subject is None and around is not None:
+            of_transmission = around.parent is not None and around.parent.tag == 'transmission'
+            if around.tag in _SUBJECTS and not of_transmission:
+                subject = around.get('name') or ''
+            around = around.parent
         self.errors += level == 'error'
         finding = Finding(
             'warning' if level == 'ignored' else level,
@@ -68,7 +74,7 @@ class Findings:
             path=element.path,
             expected=expected,
             found=found if expected else '',
-            subject=_find_subject(element) if subject is None else subject,
+            subject=subject or '',
             fatal_if_strict=level in ('error', 'ignored'),
         )
         self._found.append((element.index, finding))
@@ -90,13 +96,3 @@ class Findings:
             elements = (self.root, *self.root.iterate_below())
             self._by_path = {element.path: element for element in elements}
         return self._by_path[place.path]
-
-
-def _find_subject(element: Element | None) -> str:
-    while element is not None:
-        parent = element.parent
-        of_transmission = parent is not None and parent.tag == 'transmission'
-        if element.tag in _SUBJECTS and not of_transmission:
-            return element.get('name') or ''
-        element = parent
-    return ''

@@ -170,8 +170,21 @@ class Walker:
         for value in row.values:
             self._read_value(element, row, value, values)
         for field, rows in row.by_field.items() if element.children else ():
-            if elements := element.find_all(*rows):
-                values[field] = self._read_children(elements, rows)
+            if not (elements := element.find_all(*rows)):
+                continue
+            child_row = rows[elements[0].tag]
+            if child_row.many:
+                values[field] = self.read_elements(elements, rows)
+                continue
+            if child_row.last_counts and len(elements) > 1:
+                self.findings.add_ignored(
+                    elements[0],
+                    f'several <{child_row.tag}> elements, the last one is used',
+                    f'one <{child_row.tag}>',
+                    str(len(elements)),
+                )
+            last = elements[-1 if child_row.last_counts else 0]
+            values[field] = self.read_element(last, child_row)
         if row.unknown == 'parameters':
             values['parameters'] = (
                 *values.get('parameters', ()),
@@ -179,7 +192,7 @@ class Walker:
             )
         for child in element.children if row.unknown == 'refused' else ():
             if child.tag not in row.tags and not child.is_xacro:
-                tags = [child_row.tag for child_row in row.children]
+                tags = [allowed.tag for allowed in row.children]
                 self.findings.add_error(
                     child,
                     f'unknown element{closest(child.tag, tags)}',
@@ -216,19 +229,6 @@ class Walker:
             except Unusable:
                 continue
         return tuple(specs.values())
-
-    def _read_children(self, elements: Sequence[Element], rows: Mapping[str, Row]) -> Any:
-        row = rows[elements[0].tag]
-        if row.many:
-            return self.read_elements(elements, rows)
-        if row.last_counts and len(elements) > 1:
-            self.findings.add_ignored(
-                elements[0],
-                f'several <{row.tag}> elements, the last one is used',
-                f'one <{row.tag}>',
-                str(len(elements)),
-            )
-        return self.read_element(elements[-1 if row.last_counts else 0], row)
 
     def _read_value(self, element: Element, row: Row, value: Value, values: Fields) -> None:
         place = element.find_child(value.within) if value.within else element

@@ -217,11 +217,31 @@ def actuator_gains(
         raise TransmissionError('the transmissions do not reach this set point')
     geometric = np.zeros((len(a), len(a)))
     if load is not None and not robot.is_constant:
-        geometric = _load_stiffness(robot, a, _fill_joints('load', load, names, commanded, 1))
-    stiffness, damping = (
-        Ratios(jacobian).map_to_actuators(_as_matrix(name, gains, names, commanded))
-        for name, gains in (('proportional', proportional), ('derivative', derivative))
-    )
+        # The acceleration of the joints at constant motor velocity, ``J̇ ȧ``, is quadratic in
+        # ``ȧ``. Each second derivative of ``τᵀ q(a)`` is therefore a quarter of the difference
+        # between the values at ``e_j + e_k`` and ``e_j − e_k``.
+        unit = np.eye(len(a))
+        rates = np.array([unit[:, np.newaxis] + unit, unit[:, np.newaxis] - unit])
+        at, still = np.broadcast_to(a, rates.shape), np.zeros(rates.shape)
+        bent = robot.actuator_to_joint('acceleration', still, at=at, rate=rates)
+        bent = bent @ _fill_joints('load', load, names, commanded, 1)
+        if not np.isfinite(bent).all():
+            raise TransmissionError(
+                'a transmission does not map accelerations here, so the effect of the load on its '
+                'stiffness is unknown'
+            )
+        geometric = 0.25 * (bent[0] - bent[1])
+    matrices = []
+    for name, gains in (('proportional', proportional), ('derivative', derivative)):
+        array = _fill_joints(name, gains, names, commanded, 2)
+        if not np.isfinite(array).all():
+            found = str(array.tolist())
+            raise TransmissionError(
+                f'{name} is not finite', parameter=name, expected='numbers', found=found
+            )
+        matrix = np.diag(array) if array.ndim == 1 else array
+        matrices.append(Ratios(jacobian).map_to_actuators(matrix))
+    stiffness, damping = matrices
     return ActuatorGains(
         robot.actuator_names,
         tuple(names[place] for place in commanded),
@@ -230,27 +250,6 @@ def actuator_gains(
         geometric,
         jacobian[commanded],
     )
-
-
-def _load_stiffness(robot: RobotTransmissions, a: Array, load: Array) -> Array:
-    """
-    Return ``(∂Jᵀ/∂a) τ``, the second derivatives of ``τᵀ q(a)``.
-
-    At constant motor velocity the acceleration of the joints, ``J̇ ȧ``, is quadratic in ``ȧ``.
-    Each entry is therefore a quarter of the difference between the values at ``e_j + e_k`` and
-    ``e_j − e_k``.
-    """
-    unit = np.eye(len(a))
-    rates = np.array([unit[:, np.newaxis] + unit, unit[:, np.newaxis] - unit])
-    at, still = np.broadcast_to(a, rates.shape), np.zeros(rates.shape)
-    bent = robot.actuator_to_joint('acceleration', still, at=at, rate=rates) @ load
-    if not np.isfinite(bent).all():
-        raise TransmissionError(
-            'a transmission does not map accelerations here, so the effect of the load on its '
-            'stiffness is unknown'
-        )
-    curvature: Array = 0.25 * (bent[0] - bent[1])
-    return curvature
 
 
 def _fill_joints(
@@ -273,14 +272,3 @@ def _fill_joints(
     whole = np.zeros((n,) * array.ndim)
     whole[np.ix_(*[places] * array.ndim)] = array
     return whole
-
-
-def _as_matrix(
-    name: str, gains: JointValues, names: Sequence[str], commanded: Sequence[int]
-) -> Array:
-    array = _fill_joints(name, gains, names, commanded, 2)
-    if not np.isfinite(array).all():
-        raise TransmissionError(
-            f'{name} is not finite', parameter=name, expected='numbers', found=str(array.tolist())
-        )
-    return np.diag(array) if array.ndim == 1 else array

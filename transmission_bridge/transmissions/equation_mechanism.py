@@ -113,17 +113,6 @@ class EquationSteps:
         #: Whether the range has no formula.
         self.is_implicit = equations.formulas[starts_at_joint] is None
 
-    def _list_signs(self, is_forward: bool, z: Any, p: Any) -> Any:
-        """Return what is positive if a solution of the closure also obeys the other formula."""
-        formula = self.equations.formulas[1 if is_forward else 0]
-        if formula is None or not self.equations.is_closed:
-            return ca.SX(0, 1)
-        given, found = self.sides[:: 1 if is_forward else -1]
-        n_own = formula.numel_in(1)
-        numbers = ca.vertcat(p[: p.numel() - len(found)], ca.SX.ones(len(given)))
-        assert numbers.numel() == n_own
-        return CONTRADICTION**2 - ca.sumsqr(formula(z[found], numbers) - z[given])
-
     def compile_direction(
         self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
     ) -> Solver:
@@ -131,12 +120,18 @@ class EquationSteps:
         made = self._solvers[is_forward]
         solver = next((one for one in made if one.corrector.suits(pose, p)), None)
         if solver is None:
-            number = 0 if is_forward else 1
+            number, back = (0, 1) if is_forward else (1, 0)
             equations, (actuators, joints) = self.equations, self.sides
             given, wanted = (actuators, joints) if is_forward else (joints, actuators)
-            rows, formula = equations.rows[number], equations.formulas[number]
+            rows = equations.rows[number]
             names = [f'a{k}' for k in actuators] + [f'q{k}' for k in joints]
             z, numbers = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
+            signs = ca.SX(0, 1)
+            if equations.is_closed and (formula := equations.formulas[back]) is not None:
+                # Positive if a solution of the closure also obeys the other formula.
+                others = numbers[: numbers.numel() - len(wanted)]
+                inverse = formula(z[wanted], ca.vertcat(others, ca.SX.ones(len(given))))
+                signs = CONTRADICTION**2 - ca.sumsqr(inverse - z[given])
             # On the line of one coordinate, a path from the pose to a position is the only one.
             is_unique = not self.is_implicit or equations.n == (1, 1)
             mechanism = Mechanism(
@@ -144,11 +139,9 @@ class EquationSteps:
                 given=tuple(given),
                 wanted=tuple(wanted),
                 rows=rows,
-                signs=ca.Function(
-                    'signs', [z, numbers], [self._list_signs(is_forward, z, numbers)]
-                ),
+                signs=ca.Function('signs', [z, numbers], [signs]),
                 kept=tuple(range(rows.size1_out(0))),
-                formula=formula,
+                formula=equations.formulas[number],
                 make_bend=equations.bends[number],
                 pose=pose,
                 p=p,
@@ -193,14 +186,23 @@ class EquationMechanism(NamedTuple):
             or if the pose does not determine the assembly.
         """
         with np.errstate(all='ignore'):
+            range_columns, _ = solvers.sides_of_range
             if pose is None:
-                range_columns, _ = solvers.sides_of_range
                 z = _evaluate_formula(solvers, numbers, domain.grid(points_of(len(range_columns))))
             else:
                 z = _walk_from_pose(solvers, numbers, domain, np.concatenate(pose))
             assembly = _assemble(solvers, numbers, domain, z, pose is not None)
-            if pose is None:
-                assembly = _add_near_ends(solvers, numbers, domain, assembly)
+            is_end = np.isfinite(assembly.ends[:, range_columns[0]])
+            if pose is None and is_end.any():
+                # The closer a position is to a dead centre at an end of the range, the closer a
+                # search has to begin.
+                rest = assembly.positions
+                ends = np.array([[domain.lower[0], 1.0], [domain.upper[0], -1.0]])[is_end]
+                x = (ends[:, :1] + ends[:, 1:] * domain.span * NEAR_ENDS).reshape(-1, 1)
+                near = _evaluate_formula(solvers, numbers, x)
+                near = near[np.isfinite(near).all(axis=1)]
+                positions = np.concatenate([rest[:1], near, rest[1::4]])
+                assembly = assembly._replace(positions=positions)
             _require_agreement(solvers, numbers, assembly)
             return cls(solvers, numbers, assembly)
 
@@ -223,25 +225,6 @@ def _evaluate_formula(solvers: EquationSteps, numbers: Sequence[float], x: Array
     z = np.empty((len(x), len(range_columns) + len(other)))
     z[:, range_columns], z[:, other] = x, y
     return z
-
-
-def _add_near_ends(
-    solvers: EquationSteps, numbers: Sequence[float], domain: Domain, assembly: Assembly
-) -> Assembly:
-    """
-    Return an assembly with positions of the table close to dead centres at the ends of the range.
-
-    The closer a position is to a dead centre, the closer a search has to begin.
-    """
-    range_columns, _ = solvers.sides_of_range
-    is_end, rest = np.isfinite(assembly.ends[:, range_columns[0]]), assembly.positions
-    if not is_end.any():
-        return assembly
-    ends = np.array([[domain.lower[0], 1.0], [domain.upper[0], -1.0]])[is_end]
-    x = (ends[:, :1] + ends[:, 1:] * domain.span * NEAR_ENDS).reshape(-1, 1)
-    near = _evaluate_formula(solvers, numbers, x)
-    rest = np.concatenate([rest[:1], near[np.isfinite(near).all(axis=1)], rest[1::4]])
-    return assembly._replace(positions=rest)
 
 
 def _assemble(

@@ -129,12 +129,16 @@ class EquationTransmission(MechanismTransmission):
         live = self.live_names
         flat = [float(each) for each in flatten(self._list_inner_gears())]
         flat += [x if name in live else float(x) for name, x in self._list_own_numbers()]
-        self._mechanism = EquationMechanism.build(
-            solvers,
-            flat,
-            self._compute_bare_range(),
-            self._read_pose() if solvers.is_implicit else None,
-        )
+        # The range in the coordinates of the equations.
+        bare, ends = self.domain, np.array([self.domain.lower, self.domain.upper])
+        if not self._list_inner_gears():
+            if space == 'actuator':
+                ends = ends / self.actuator_reduction
+            else:
+                ends = np.array(self.joint_reduction) * (ends - self.joint_offset)
+            bare = Domain.between(space, ends)
+        pose = self._read_pose() if solvers.is_implicit else None
+        self._mechanism = EquationMechanism.build(solvers, flat, bare, pose)
 
     def _list_inner_gears(self) -> dict[str, tuple[float, ...]]:
         """Return the gears that the equations contain: least squares are those of the robot."""
@@ -146,17 +150,6 @@ class EquationTransmission(MechanismTransmission):
             n, m = self.members
             return (1.0,) * n, (0.0,) * n, (1.0,) * m, (0.0,) * m
         return super()._list_sides()
-
-    def _compute_bare_range(self) -> Domain:
-        """Return the range in the coordinates of the equations."""
-        if self._list_inner_gears():
-            return self.domain
-        ends = np.array([self.domain.lower, self.domain.upper])
-        if self.domain.space == 'actuator':
-            ends = ends / self.actuator_reduction
-        else:
-            ends = np.array(self.joint_reduction) * (ends - self.joint_offset)
-        return Domain.between(self.domain.space, ends)
 
     @property
     def live_names(self) -> Collection[str]:

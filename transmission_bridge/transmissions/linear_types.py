@@ -313,35 +313,32 @@ class CoupledTransmission(LinearTransmission):
     @classmethod
     def from_spec(cls, reader: SpecReader) -> CoupledTransmission:
         """Build from any numbers of joints and actuators and one of the three spellings."""
-        return cls(_read_matrix(reader), reader.actuator_reductions(), reader.joint_offsets())
-
-
-def _read_matrix(reader: SpecReader) -> list[list[float]]:
-    n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
-    text = reader.text('matrix', default='').strip(' \t\r\n;')
-    if text:
-        rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
-    else:
-        rows = [_read_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
-    if [len(row) for row in rows] != [n_actuators] * n_joints:
-        raise reader.error(
-            'the matrix does not fit the joints and actuators',
-            parameter='matrix' if text else 'rows',
-            expected=f'{counted(n_joints, "row")} (joints) of '
-            f'{counted(n_actuators, "number")} (actuators)',
-            found='; '.join(' '.join(f'{entry:g}' for entry in row) for row in rows),
-        )
-    return [
-        [
-            reader.declare(
-                ('matrix', f'joint{i}', f'actuator{k}'),
-                entry,
-                f'Motion of joint{i} per motion of actuator{k}.',
+        n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
+        text = reader.text('matrix', default='').strip(' \t\r\n;')
+        if text:
+            rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
+        else:
+            rows = [_read_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
+        if [len(row) for row in rows] != [n_actuators] * n_joints:
+            raise reader.error(
+                'the matrix does not fit the joints and actuators',
+                parameter='matrix' if text else 'rows',
+                expected=f'{counted(n_joints, "row")} (joints) of '
+                f'{counted(n_actuators, "number")} (actuators)',
+                found='; '.join(' '.join(f'{entry:g}' for entry in row) for row in rows),
             )
-            for k, entry in enumerate(row, 1)
+        matrix = [
+            [
+                reader.declare(
+                    ('matrix', f'joint{i}', f'actuator{k}'),
+                    entry,
+                    f'Motion of joint{i} per motion of actuator{k}.',
+                )
+                for k, entry in enumerate(row, 1)
+            ]
+            for i, row in enumerate(rows, 1)
         ]
-        for i, row in enumerate(rows, 1)
-    ]
+        return cls(matrix, reader.actuator_reductions(), reader.joint_offsets())
 
 
 def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:

@@ -151,7 +151,7 @@ class RobotTransmissions(Robot):
     @property
     def pass_through(self) -> tuple[str, ...]:
         """Names of the joints that pass through."""
-        return tuple(each.spec.joints[0].name for each in self.bindings if each.is_identity)
+        return tuple(b.spec.joints[0].name for b in self.bindings if b.is_identity)
 
     @property
     def refused(self) -> tuple[_Refused, ...]:

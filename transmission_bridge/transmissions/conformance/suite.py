@@ -213,7 +213,9 @@ def check_round_trip(subject: Subject) -> None:
                 # The bias J' a' is part of the round trip and of its rounding errors.
                 still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
                 factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
-                scale = scale * subject.condition / _typical_gain(subject, direction)
+                gain = float(np.median(np.linalg.svd(subject.slope, compute_uv=False)))
+                gain = gain if direction == subject.along else 1.0 / gain
+                scale = scale * subject.condition / gain
                 scale += np.abs(given['values']).sum(-1)
             else:
                 factor, scale = 1.0, np.full(len(back), np.abs(given['values']).max())
@@ -244,7 +246,14 @@ def check_solved_everywhere(subject: Subject) -> None:
 
 def check_jacobian(subject: Subject) -> None:
     """The velocity map is the derivative of the position map."""
-    differences, halved = (_central_differences(subject, share) for share in (2e-5, 1e-5))
+    span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
+    steps = np.multiply.outer((2e-5, 1e-5), span)
+    differences, halved = np.empty((2, *subject.slope.shape))
+    for result, widths in zip((differences, halved), steps, strict=True):
+        for column, step in enumerate(np.diag(widths)):
+            ahead = subject.map(subject.along, 'position', subject.x + step)
+            behind = subject.map(subject.along, 'position', subject.x - step)
+            result[:, :, column] = (ahead - behind) / (2.0 * step[column])
     largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
     # Differences are conclusive only if two steps agree and stay in the domain.
     doubt = np.abs(halved - differences).max(axis=(-2, -1))
@@ -256,19 +265,6 @@ def check_jacobian(subject: Subject) -> None:
         'the velocity map is not the derivative of the position map',
         subject.x[is_conclusive],
     )
-
-
-def _central_differences(subject: Subject, share: float) -> Array:
-    """Return central differences of the position map; steps are shares of the range."""
-    span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
-    differences = np.empty_like(subject.slope)
-    for column, width in enumerate(span):
-        step = np.zeros(len(span))
-        step[column] = share * width
-        ahead = subject.map(subject.along, 'position', subject.x + step)
-        behind = subject.map(subject.along, 'position', subject.x - step)
-        differences[:, :, column] = (ahead - behind) / (2.0 * step[column])
-    return differences
 
 
 def check_acceleration(subject: Subject) -> None:
@@ -314,11 +310,6 @@ def check_power(subject: Subject) -> None:
         error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
         scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
         _require_small(error, POWER * scale, f'power is not conserved {direction}', at)
-
-
-def _typical_gain(subject: Subject, direction: Direction) -> float:
-    gain = float(np.median(np.linalg.svd(subject.slope, compute_uv=False)))
-    return gain if direction == subject.along else 1.0 / gain
 
 
 def _require_small(error: Array, allowed: Array, message: str, positions: Array) -> None:

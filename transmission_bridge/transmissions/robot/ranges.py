@@ -45,8 +45,8 @@ def disjoint_ranges(
     for item in built:
         if motor_limits.keys().isdisjoint(member.name for member in item.spec.actuators):
             continue
-        boxes = _allowed_box(item, robot)
-        for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
+        box = _allowed_box(item, robot)
+        for member, least, greatest in zip(item.spec.actuators, *box, strict=True):
             limits = motor_limits.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
             lower, upper = max(limits['lower']), min(limits['upper'])
             low, high = max(lower, least), min(upper, greatest)
@@ -94,7 +94,12 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
                 reached = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
             is_known = np.isfinite(reached).all() or np.isfinite([lower, upper]).all()
             if n != transmission.n_actuators or not is_known:
-                ends = _narrow_ends(transmission, ends, lower, upper)
+                # Within the limits of each joint that determines the actuators.
+                for k in range(n if n > 1 else 0):
+                    if (alone := transmission.select_joints([k])) is not None:
+                        reached = np.sort(alone.actuator_to_joint('position', ends), axis=0)
+                        limits = np.clip([[lower[k]], [upper[k]]], *reached)
+                        ends = np.sort(alone.joint_to_actuator('position', limits), axis=0)
                 a = sample_box(*ends)
                 q = transmission.actuator_to_joint('position', a)[:, :n]
                 slack = _ROUNDING * np.abs(q)
@@ -106,16 +111,6 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
         return np.empty((0, transmission.n_actuators))
     a = transmission.joint_to_actuator('position', sample_box(lower, upper))
     return a[np.isfinite(a).all(axis=-1)]
-
-
-def _narrow_ends(transmission: Transmission, ends: Array, lower: Array, upper: Array) -> Array:
-    """Return the actuator positions within the limits of each joint that determines them."""
-    for k in range(transmission.n_joints if transmission.n_joints > 1 else 0):
-        if (alone := transmission.select_joints([k])) is not None:
-            reached = np.sort(alone.actuator_to_joint('position', ends), axis=0)
-            limits = np.clip([[lower[k]], [upper[k]]], *reached)
-            ends = np.sort(alone.joint_to_actuator('position', limits), axis=0)
-    return ends
 
 
 def _points_per_coordinate(coordinates: int) -> int:

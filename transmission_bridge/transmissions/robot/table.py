@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from transmission_bridge.description import (
     Finding,
-    JointSpec,
     RobotDescription,
     TransmissionEnd,
     TransmissionSpec,
@@ -117,11 +116,19 @@ def pass_joints(
             text += 'because an actuator of a transmission has its name'
             findings.append(Finding.about(joint, 'warning', text))
     withheld, reasons = _list_withheld(robot, passed)
+    passed = [name for name in passed if name not in withheld]
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
-    built = (_make_identity(robot.joint(name), names) for name in passed if name not in withheld)
-    left = [name for name in passed if name not in withheld]
-    return tuple(built), withheld, (*findings, *reasons, *_list_unread_numbers(robot, left))
+    built = []
+    for joint in map(robot.joint, passed):
+        unique = joint.name
+        while unique in names:
+            unique += "'"
+        line, path = joint.line, joint.path
+        end = (TransmissionEnd(joint.name, line=line, path=path),)
+        spec = TransmissionSpec(unique, '', 'ros2_control', end, end, line=line, path=path)
+        built.append(Binding(spec, _IDENTITY))
+    return tuple(built), withheld, (*findings, *reasons, *_list_unread_numbers(robot, passed))
 
 
 def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[Finding]:
@@ -144,16 +151,6 @@ def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[
                         block.name,
                         fatal_if_strict=True,
                     )
-
-
-def _make_identity(joint: JointSpec, names: Collection[str]) -> Binding:
-    """Return the transmission of a joint that passes through, with a unique name."""
-    name = joint.name
-    while name in names:
-        name += "'"
-    end = (TransmissionEnd(joint.name, line=joint.line, path=joint.path),)
-    spec = TransmissionSpec(name, '', 'ros2_control', end, end, line=joint.line, path=joint.path)
-    return Binding(spec, _IDENTITY)
 
 
 def _list_withheld(

@@ -98,10 +98,14 @@ def retune_bindings(
         (tunable,) = tunables
         name, path = tunable.transmission, tunable.path
         if tunable.is_flag:
-            flag = {BY_ROLE[path[0]]}
-            is_set = _read_tuned_flag(items[name], path[0], value)
-            by_role = items[name].by_role | flag if is_set else items[name].by_role - flag
-            items[name] = replace(items[name], by_role=by_role)
+            item, flag = items[name], {BY_ROLE[path[0]]}
+            if not isinstance(value, bool):
+                raise _value_error(item, path[0], 'true or false', value)
+            if value and item.transmission.n_joints != item.transmission.n_actuators:
+                expected = 'false, because the numbers of joints and actuators differ'
+                raise _value_error(item, path[0], expected, value)
+            by_role = item.by_role | flag if value else item.by_role - flag
+            items[name] = replace(item, by_role=by_role)
         else:
             numbers.setdefault(name, {})[path] = _read_tuned_number(items[name], tunable, value)
     for name, values in numbers.items():
@@ -149,15 +153,6 @@ def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
         # Such a ratio is a typing error.
         raise _value_error(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
     return number
-
-
-def _read_tuned_flag(item: Binding, name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _value_error(item, name, 'true or false', value)
-    if value and item.transmission.n_joints != item.transmission.n_actuators:
-        expected = 'false, because the numbers of joints and actuators differ'
-        raise _value_error(item, name, expected, value)
-    return value
 
 
 def _value_error(
