@@ -138,7 +138,7 @@ class EquationTransmission(MechanismTransmission):
                 ends = np.array(self.joint_reduction) * (ends - self.joint_offset)
             bare = Domain.between(space, ends)
         pose = self._read_pose() if solvers.is_implicit else None
-        self._mechanism = EquationMechanism.build(solvers, flat, bare, pose)
+        self._mechanism = EquationMechanism(solvers, flat, bare, pose)
 
     def _list_inner_gears(self) -> dict[str, tuple[float, ...]]:
         """Return the gears that the equations contain: least squares are those of the robot."""

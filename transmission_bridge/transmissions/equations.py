@@ -22,14 +22,13 @@ import warnings
 import casadi as ca
 
 from transmission_bridge.errors import counted, TransmissionError
+from transmission_bridge.transmissions.expressions import Expression
 from transmission_bridge.transmissions.mechanism.block_system import make_solver
 from transmission_bridge.transmissions.transmission import GEARS
 from transmission_bridge.transmissions.tunable import as_floats
 
 #: A number of a mechanism, a vector of numbers, or a tuple of vectors.
 Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
-
-Expression: TypeAlias = Any
 
 
 def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 import math
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -18,7 +18,7 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, EquationSteps
 from transmission_bridge.transmissions.equations import Equations
-from transmission_bridge.transmissions.expressions import all_of, known_if
+from transmission_bridge.transmissions.expressions import all_of, Expression, known_if
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.types import Array
@@ -70,9 +70,6 @@ def interpolate_monotone(x: Array, y: Array) -> Array:
     square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
     cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
     return np.stack((x[:-1], y[:-1], slope[:-1], square, cube), axis=1)
-
-
-Expression: TypeAlias = Any
 
 
 class TabulatedTransmission(MechanismTransmission):
@@ -141,7 +138,7 @@ class TabulatedTransmission(MechanismTransmission):
         bare = Domain.between('actuator', ends)
         self.domain = Domain.between('actuator', self.actuator_reduction[0] * ends)
         steps = _build_table_steps(len(x), n)
-        self._mechanism = EquationMechanism.build(steps, numbers, bare, None)
+        self._mechanism = EquationMechanism(steps, numbers, bare, None)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from transmission_bridge.transmissions.expressions import Expression
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
     JointMotion,
@@ -31,8 +32,6 @@ from transmission_bridge.transmissions.linkage.tree import (
     reversed_path,
 )
 from transmission_bridge.types import Array
-
-Expression: TypeAlias = Any
 
 #: Largest distance of the axes of a ball [m].
 CONCURRENT = 1e-9

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import counted, TransmissionError
+from transmission_bridge.transmissions.expressions import Expression
 from transmission_bridge.types import Array
 
 
@@ -71,8 +72,6 @@ class Mechanism:
     winding: frozenset[int] = frozenset()
     tolerance: float = math.inf
 
-
-Expression: TypeAlias = Any
 
 #: Matrices up to this size are solved by minors, and larger ones up to this size by elimination.
 BY_MINORS, WRITTEN_OUT = 3, 12

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
+from transmission_bridge.transmissions.expressions import all_of, Expression, is_known, make_switch
 from transmission_bridge.transmissions.mechanism.block_system import (
     BlockSystem,
     build_determinant,
@@ -40,8 +40,6 @@ from transmission_bridge.transmissions.mechanism.newton import (
     build_newton_function,
 )
 from transmission_bridge.transmissions.sparsity import inverse_pattern
-
-Expression: TypeAlias = Any
 
 #: The side of a formula's result is unknown if a determinant is below this share of the pose's.
 UNSIGNED = 1e-8

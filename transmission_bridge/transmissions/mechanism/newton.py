@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import casadi as ca
 
-from transmission_bridge.transmissions.expressions import all_of, is_known
+from transmission_bridge.transmissions.expressions import all_of, Expression, is_known
 from transmission_bridge.transmissions.mechanism.block_system import (
     Block,
     BlockSystem,
@@ -24,8 +24,6 @@ from transmission_bridge.transmissions.mechanism.block_system import (
     PoseValues,
     WRITTEN_OUT,
 )
-
-Expression: TypeAlias = Any
 
 #: Newton steps per call.
 NEWTON_STEPS = 3

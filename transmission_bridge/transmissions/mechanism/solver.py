@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from transmission_bridge.transmissions.expressions import (
     all_of,
+    Expression,
     is_any_known,
     is_known,
     known_if,
@@ -43,8 +44,6 @@ from transmission_bridge.transmissions.report import (
     SINGULAR,
 )
 from transmission_bridge.types import Array
-
-Expression: TypeAlias = Any
 
 #: A path that ends beyond this share, and not at a dead centre, ends at dependent rows.
 ALMOST = 1.0 - 2.0**-9

@@ -15,19 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from transmission_bridge.interfaces import Direction
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.expressions import is_all_known, is_any_known, known_if
+from transmission_bridge.transmissions.expressions import (
+    Expression,
+    is_all_known,
+    is_any_known,
+    known_if,
+)
 from transmission_bridge.transmissions.mechanism.part import CompiledPart
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.robot.affine_map import AffineMap, Terms
 from transmission_bridge.types import Array
-
-Expression: TypeAlias = Any
 
 #: Rows of a state.
 ROWS = 3
