@@ -8,7 +8,6 @@ from __future__ import annotations
 from transmission_bridge.description.limits import compute_limits as compute_limits
 from transmission_bridge.description.load import load_description as load_description
 from transmission_bridge.description.specs import (
-    Dialect as Dialect,
     DynamicsSpec as DynamicsSpec,
     Finding as Finding,
     JointLimits as JointLimits,
@@ -21,7 +20,6 @@ from transmission_bridge.description.specs import (
     RejectedTransmission as RejectedTransmission,
     RobotDescription as RobotDescription,
     Ros2ControlSpec as Ros2ControlSpec,
-    Severity as Severity,
     TransmissionEnd as TransmissionEnd,
     TransmissionSpec as TransmissionSpec,
     TRIGGER_THRESHOLD as TRIGGER_THRESHOLD,

@@ -104,14 +104,14 @@ def _load_urdf(root: Element, findings: Findings) -> RobotDescription:
     links = walker.read_elements(root.find_all('link'), {LINK.tag: LINK})
     joints = walker.read_elements(root.find_all('joint'), {JOINT.tag: JOINT})
     check_limits_given(joints, findings)
-    known: RobotJoints | None = None
+    robot_joints: RobotJoints | None = None
     if root.find_all('joint'):
-        known = RobotJoints(root, joints)
-        check_tree(root, links, known, findings)
-        check_mimic_joints(known, findings)
+        robot_joints = RobotJoints(root, joints)
+        check_tree(root, links, robot_joints, findings)
+        check_mimic_joints(robot_joints, findings)
     else:
         findings.add_info(root, 'no <joint> in the robot: names of joints are not checked')
-    return _load_control(root, name, known, walker, links=links, joints=joints)
+    return _load_control(root, name, robot_joints, walker, links=links, joints=joints)
 
 
 def _load_control(
@@ -130,7 +130,10 @@ def _load_control(
     findings = walker.findings
     blocks, drafts = read_ros2_control(walker, robot.find_all('ros2_control'))
     if robot.tag == 'robot':
-        drafts += [read_ros1_transmission(walker, each) for each in robot.find_all('transmission')]
+        drafts += [
+            read_ros1_transmission(walker, transmission)
+            for transmission in robot.find_all('transmission')
+        ]
     if known is not None:
         driven = {name for draft in drafts for name in draft.rejected.joints}
         check_block_joints(blocks, driven, known, findings)

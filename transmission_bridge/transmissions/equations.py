@@ -99,11 +99,11 @@ def build_equations(
             return symbols[-1]
         return tuple(make_symbol(name, part) for part in counts)
 
-    own = {name: make_symbol(name, counts) for name, counts in shape}
+    by_name = {name: make_symbol(name, counts) for name, counts in shape}
     actuator_reduction, joint_reduction, joint_offset = (
-        own.pop(name, neutral) for name, neutral in GEARS.items()
+        by_name.pop(name, neutral) for name, neutral in GEARS.items()
     )
-    p, numbers = SimpleNamespace(**own, **dict(choices)), ca.vertcat(*symbols)
+    p, numbers = SimpleNamespace(**by_name, **dict(choices)), ca.vertcat(*symbols)
     a, q = sides = ca.SX.sym('a', n[0]), ca.SX.sym('q', n[1])
     bare = a / actuator_reduction, joint_reduction * (q - joint_offset)
 

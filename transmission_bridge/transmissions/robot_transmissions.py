@@ -99,7 +99,7 @@ class RobotTransmissions(Robot):
         )
 
     def _pass_through_units(self, texts: Mapping[str, str]) -> dict[str, ActuatorUnits]:
-        found, lost = {}, self.lost_actuators
+        units_of, lost = {}, self.lost_actuators
         for name, text in texts.items():
             if name in lost:
                 continue
@@ -128,8 +128,8 @@ class RobotTransmissions(Robot):
                     expected=error.expected,
                     found=error.found,
                 ) from None
-            found[name] = units
-        return found
+            units_of[name] = units
+        return units_of
 
     # -- contents --------------------------------------------------------------------------------
 

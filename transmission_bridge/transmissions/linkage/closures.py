@@ -13,7 +13,7 @@ gimbal lock of a ball therefore affects only its own joints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -117,27 +117,20 @@ def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator
                 for each in path[first : first + 2 * size : 2]
                 if isinstance(each, JointMotion) and not each.slides and each.variable in movable
             ]
-            if len(motions) == size:
-                constants = map(np.asarray, path[first + 1 : first + 2 * size - 2 : 2])
-                ends = _compute_centre(motions, constants)
-                if ends is not None:
-                    yield Ball(first, size, *ends)
-
-
-def _compute_centre(
-    motions: Sequence[JointMotion], constants: Iterable[Array]
-) -> tuple[Array, Array] | None:
-    """Return the point on all axes in the frames before and after the joints, if there is one."""
-    points = []  # on each axis, as a multiple of the axis vector
-    for (one, other), constant in zip(pairwise(motions), constants, strict=True):
-        lines = np.stack([one.axis, -constant[:3, :3] @ np.array(other.axis)], axis=1)
-        shares, _, rank, _ = np.linalg.lstsq(lines, constant[:3, 3], rcond=1e-6)
-        if rank < 2 or np.abs(lines @ shares - constant[:3, 3]).max() > CONCURRENT:
-            return None
-        points.append(shares)
-    if any(abs(a[1] - b[0]) > CONCURRENT for a, b in pairwise(points)):
-        return None
-    return points[0][0] * np.array(motions[0].axis), points[-1][1] * np.array(motions[-1].axis)
+            if len(motions) != size:
+                continue
+            constants = map(np.asarray, path[first + 1 : first + 2 * size - 2 : 2])
+            points = []  # on each axis, as a multiple of the axis vector
+            for (one, other), constant in zip(pairwise(motions), constants, strict=True):
+                lines = np.stack([one.axis, -constant[:3, :3] @ np.array(other.axis)], axis=1)
+                shares, _, rank, _ = np.linalg.lstsq(lines, constant[:3, 3], rcond=1e-6)
+                if rank < 2 or np.abs(lines @ shares - constant[:3, 3]).max() > CONCURRENT:
+                    break
+                points.append(shares)
+            else:
+                if all(abs(a[1] - b[0]) <= CONCURRENT for a, b in pairwise(points)):
+                    before = points[0][0] * np.array(motions[0].axis)
+                    yield Ball(first, size, before, points[-1][1] * np.array(motions[-1].axis))
 
 
 class _PathFrame(NamedTuple):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 import math
 from typing import cast, ClassVar
@@ -180,7 +180,37 @@ class LinkageTransmission(MechanismTransmission):
 
     def facts(self) -> tuple[str, ...]:
         """Return facts about each mechanism of the linkage in sentences."""
-        return tuple(line for component in self.components for line in _list_facts(component))
+        facts = []
+        for component in self.components:
+            structure, driven = component.structure, component.structure.driven
+            names, unknown, start = structure.names, structure.unknown, structure.start.tolist()
+            groups = {
+                'driven': driven,
+                'commanded': structure.commanded,
+                'passive': [k for k in unknown if k not in structure.commanded],
+                'determined': [k for k in unknown if k not in structure.idle],
+                'idle': structure.idle,
+                'held': structure.held,
+            }
+            lists = [
+                f'{group} {", ".join(names[k] for k in joints) or "none"}'
+                for group, joints in groups.items()
+            ]
+            ends = zip(driven, component.lower.tolist(), component.upper.tolist(), strict=True)
+            ranges = ', '.join(f'{names[k]} {low:.4g} to {high:.4g}' for k, low, high in ends)
+            facts += [
+                '; '.join(lists[:3]),
+                f'{counted(len(unknown), "unknown")}, '
+                f'{counted(len(structure.closures.owners), "equation")} of rank {structure.rank}; '
+                f'mobility {len(driven) + len(structure.held)}, of which '
+                f'{len(structure.held)} idle',
+                '; '.join(lists[3:]),
+                f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
+                f'closed to {structure.gap:.1e}',
+                f'range {ranges}; {len(component.assembly.positions)} assembled positions in the '
+                'table',
+            ]
+        return tuple(facts)
 
     def doubts(self) -> tuple[str, ...]:
         """Return limits that exclude the start, and undetermined joints of the hardware."""
@@ -190,7 +220,33 @@ class LinkageTransmission(MechanismTransmission):
             for component in block.components
             if component.kind == 'joint' and component.command_interfaces
         }
-        return tuple(line for each in self.components for line in _list_doubts(each, declared))
+        doubts = []
+        for structure in (component.structure for component in self.components):
+            names, start = structure.names, structure.start
+            outside = ', '.join(
+                f'{names[k]} is at {start[k]:.4g}, outside {low:.4g} to {high:.4g}'
+                for k in structure.list_outside(start)
+                for low, high in [structure.limits[k]]
+            )
+            if outside:
+                doubts.append(
+                    f'limits exclude the start, the nearest assembly found: {outside}; check '
+                    'for a wrong length, a limit that is too narrow, or a missing <start>'
+                )
+            elif rival := structure.search_rival():
+                (joint, at), *others = rival
+                more = ', '.join(f"'{names[k]}' ({value:.4g})" for k, value in others)
+                doubts.append(
+                    f"another assembly within the limits has '{names[joint]}' at {at:.4g} instead "
+                    f'of {start[joint]:.4g}; add <start joint="{names[joint]}" position="..."/> '
+                    f'to select one of them{", or a <start> of " + more if more else ""}'
+                )
+            if loose := [names[k] for k in structure.idle if names[k] in declared]:
+                doubts.append(
+                    f'the actuators do not determine joints that the hardware commands: '
+                    f'{", ".join(loose)}; check for a missing actuator or loop'
+                )
+        return tuple(doubts)
 
     def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
         """Yield components with the indices of their actuators and of their commanded joints."""
@@ -230,69 +286,6 @@ class LinkageTransmission(MechanismTransmission):
 def _list_lengths(component: Component) -> dict[int, float]:
     """Return the length of each loop of a mechanism, by index of the loop."""
     return dict(zip(component.loops, component.structure.lengths.tolist(), strict=True))
-
-
-def _list_facts(component: Component) -> list[str]:
-    """Return facts about a mechanism."""
-    structure = component.structure
-    names, start = structure.names, structure.start.tolist()
-
-    def join_names(places: Sequence[int]) -> str:
-        return ', '.join(names[place] for place in places) or 'none'
-
-    passive = [k for k in structure.unknown if k not in structure.commanded]
-    ranges = ', '.join(
-        f'{names[k]} {low:.4g} to {high:.4g}'
-        for k, low, high in zip(
-            structure.driven, component.lower.tolist(), component.upper.tolist(), strict=True
-        )
-    )
-    return [
-        f'driven {join_names(structure.driven)}; commanded {join_names(structure.commanded)}; '
-        f'passive {join_names(passive)}',
-        f'{counted(len(structure.unknown), "unknown")}, '
-        f'{counted(len(structure.closures.owners), "equation")} of '
-        f'rank {structure.rank}; mobility {len(structure.driven) + len(structure.held)}, '
-        f'of which {len(structure.held)} idle',
-        'determined '
-        + join_names([k for k in structure.unknown if k not in structure.idle])
-        + f'; idle {join_names(structure.idle)}; held {join_names(structure.held)}',
-        f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
-        f'closed to {structure.gap:.1e}',
-        f'range {ranges}; {len(component.assembly.positions)} assembled positions in the table',
-    ]
-
-
-def _list_doubts(component: Component, declared: Collection[str]) -> list[str]:
-    """Return doubts about a mechanism; ``declared`` are the joints that the hardware commands."""
-    structure = component.structure
-    outside = ', '.join(
-        f'{structure.names[k]} is at {structure.start[k]:.4g}, outside {low:.4g} to {high:.4g}'
-        for k in structure.list_outside(structure.start)
-        for low, high in [structure.limits[k]]
-    )
-    loose = [structure.names[k] for k in structure.idle if structure.names[k] in declared]
-    lines = []
-    if outside:
-        lines.append(
-            f'limits exclude the start, the nearest assembly found: {outside}; check '
-            'for a wrong length, a limit that is too narrow, or a missing <start>'
-        )
-    elif rival := structure.search_rival():
-        (place, at), *others = rival
-        name = structure.names[place]
-        more = ', '.join(f"'{structure.names[k]}' ({value:.4g})" for k, value in others)
-        lines.append(
-            f"another assembly within the limits has '{name}' at {at:.4g} instead of "
-            f'{structure.start[place]:.4g}; add <start joint="{name}" position="..."/> to select '
-            f'one of them{", or a <start> of " + more if more else ""}'
-        )
-    if loose:
-        lines.append(
-            f'the actuators do not determine joints that the hardware commands: '
-            f'{", ".join(loose)}; check for a missing actuator or loop'
-        )
-    return lines
 
 
 # -- the description -----------------------------------------------------------------------------

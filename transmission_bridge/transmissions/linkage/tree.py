@@ -91,7 +91,9 @@ class LoopPath:
     def motions(self) -> list[JointMotion]:
         """The joints of the loop, including mimics."""
         return [
-            each for each in (*self.to_frame1, *self.to_frame2) if isinstance(each, JointMotion)
+            element
+            for element in (*self.to_frame1, *self.to_frame2)
+            if isinstance(element, JointMotion)
         ]
 
     @property
@@ -304,7 +306,9 @@ def linkage_joints(
 
     :param fixed: Whether to include the fixed joints of the loops.
     """
-    loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
+    loops = [
+        dict(parameter.attributes) for parameter in spec.parameters if parameter.name == 'loop'
+    ]
     if not loops and not spec.type.endswith('/LinkageTransmission'):
         return set()
     above = {joint.child: joint for joint in robot.joints}
@@ -312,7 +316,9 @@ def linkage_joints(
     scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
     moved = {joint.name for joint in spec.joints}
     for actuator in spec.actuators:
-        driven = [each.value for each in actuator.parameters if each.name == 'joint']
+        driven = [
+            parameter.value for parameter in actuator.parameters if parameter.name == 'joint'
+        ]
         moved.add(driven[0] if driven else actuator.name)
     named = frozenset(moved)
     for loop in loops:

@@ -241,9 +241,9 @@ def sort_into_blocks(mechanism: Mechanism, places: Sequence[int]) -> list[Block]
     blocks = []
     for row_end, column_end in zip(pairwise(row_ends), pairwise(column_ends), strict=True):
         rows = [kept[k] for k in row_order[slice(*row_end)]]
-        own = [places[k] for k in column_order[slice(*column_end)]]
+        columns = [places[k] for k in column_order[slice(*column_end)]]
         if rows:
-            blocks.append(Block(rows, own, mechanism.ball_angles.issuperset(own)))
+            blocks.append(Block(rows, columns, mechanism.ball_angles.issuperset(columns)))
     return blocks
 
 
@@ -395,7 +395,7 @@ class BlockSystem:
             else:
                 far = np.linalg.lstsq(matrix, make_random_vector(len(rows)), rcond=None)[0]
                 values.append(far @ far)
-        return [1.0 / math.copysign(max(abs(each), 1e-12), each) for each in map(float, values)]
+        return [1.0 / math.copysign(max(abs(value), 1e-12), value) for value in map(float, values)]
 
     def collect_numbers(self, pose: Array, p: Array | Sequence[float], size: Array) -> list[float]:
         """Return the numbers of the function at a pose, with the sizes of the coordinates."""

@@ -69,12 +69,12 @@ def build_conditions(system: BlockSystem) -> list[Any]:
         (rows[k], _list_coordinates(rows[k], z)) for k in mechanism.checked
     ]
     right = [(each, _list_coordinates(each, z)) for each in positive]
-    known, result = {*system.given, *mechanism.held}, []
+    solved, result = {*system.given, *mechanism.held}, []
     for places in ([], *(block.places for block in system.blocks)):
-        known.update(places)
-        missed: Expression = ca.vertcat(*(each for each, joints in left if joints <= known))
-        sides: list[Expression] = [each > 0.0 for each, joints in right if joints <= known]
-        left, right = ([each for each in rest if not each[1] <= known] for rest in (left, right))
+        solved.update(places)
+        missed: Expression = ca.vertcat(*(each for each, joints in left if joints <= solved))
+        sides: list[Expression] = [each > 0.0 for each, joints in right if joints <= solved]
+        left, right = ([each for each in rest if not each[1] <= solved] for rest in (left, right))
         outputs = [ca.SX(ca.sumsqr(missed)), all_of(sides) if sides else ca.SX(1.0)]
         result.append(ca.Function('watched', [z, numbers], outputs))
     return result

@@ -64,7 +64,7 @@ def list_changed_ratios(former: Binding, binding: Binding, position: Array) -> l
 
     :param position: Positions of the actuators of the robot [rad or m], NaN if unknown.
     """
-    ratios = [compute_ratios_at(each, position) for each in (former, binding)]
+    ratios = [compute_ratios_at(bound, position) for bound in (former, binding)]
     noise = _ROUNDING * max(np.nan_to_num(np.abs(ratio)).max() for ratio in ratios)
     return [
         RatioChange(joint.name, actuator.name, float(old), float(new))
@@ -92,7 +92,11 @@ def retune_bindings(
         tunables = robot.named_tunables.get('.'.join(keys), [])
         if len(tunables) > 1:
             # Names in the description may contain dots: nested keys are then unambiguous.
-            tunables = [each for each in tunables if (each.transmission, *each.path) == keys]
+            tunables = [
+                candidate
+                for candidate in tunables
+                if (candidate.transmission, *candidate.path) == keys
+            ]
         if len(tunables) != 1:
             raise _unknown_parameter_error(robot, keys, value)
         (tunable,) = tunables
@@ -128,8 +132,8 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     if name:
         names = (*('.'.join(tunable.path) for tunable in items[owner].tunables), *BY_ROLE)
         parts = name.split('.')
-        known = [name.split('.') for name in names]
-        depth = max(k for k in range(len(parts)) if any(path[:k] == parts[:k] for path in known))
+        paths = [name.split('.') for name in names]
+        depth = max(k for k in range(len(parts)) if any(path[:k] == parts[:k] for path in paths))
         part = f': {shown(parts[depth])}' if depth else ''
         message = f'unknown parameter {shown(name)}{part}{closest(name, names)}'
         expected = f'one of {", ".join(names)}'
