@@ -318,7 +318,7 @@ class CoupledTransmission(LinearTransmission):
         if text:
             rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
         else:
-            rows = [_read_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
+            rows = [_read_row(reader, joint, n_actuators) for joint in range(1, n_joints + 1)]
         if [len(row) for row in rows] != [n_actuators] * n_joints:
             raise reader.error(
                 'the matrix does not fit the joints and actuators',
@@ -345,7 +345,7 @@ def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, 
     text = reader.text(f'joint{joint}', default='')
     if text:
         return reader.parse_numbers(f'joint{joint}', text)
-    names = [f'joint{joint}_output{actuator + 1}' for actuator in range(n_actuators)]
+    names = [f'joint{joint}_output{actuator}' for actuator in range(1, n_actuators + 1)]
     entries = [reader.text(name, default='') for name in names]
     if not any(entries):
         raise reader.error(
@@ -354,5 +354,4 @@ def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, 
             expected=f'<param name="joint{joint}"> with {counted(n_actuators, "number")}, or '
             '<param name="matrix"> with all rows',
         )
-    found = map(reader.parse_numbers, names, entries)
-    return tuple(number for numbers in found for number in numbers)
+    return tuple(x for numbers in map(reader.parse_numbers, names, entries) for x in numbers)

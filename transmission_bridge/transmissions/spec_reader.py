@@ -368,9 +368,29 @@ class SpecReader:
             tag = "the URDF's <limit>" if scope[0] == 'joints' else '<limit>'
             self._asked.append(_Request(LIMIT, scope, tag, False, math.inf))
         for member in self.spec.actuators:
-            given = self._read_limits(member)
-            if not given:
+            texts: dict[str, str] = {}
+            for spec in self._list_unused(member.parameters):
+                is_element = spec.name == 'limit' and not spec.value and not spec.children
+                if not is_element and spec.name not in ACTUATOR_LIMITS:
+                    continue
+                self._mark_used([spec])
+                for name, text in spec.attributes if is_element else [(spec.name, spec.value)]:
+                    if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
+                        raise self.error(
+                            f"the limit of actuator '{member.name}' (line {spec.line}) is invalid",
+                            parameter=name,
+                            expected=f'each of {", ".join(ACTUATOR_LIMITS)} at most once',
+                            found=f'{name}={text!r}',
+                        )
+            if not texts:
                 continue
+            # A limit that is removed becomes infinite.
+            given = {
+                name: float(text)
+                if text in INFINITE
+                else self._parse_number(f"limit {name} of actuator '{member.name}'", name, text)
+                for name, text in texts.items()
+            }
             lower, upper, *_ = (
                 self.declare(
                     ('actuators', member.name, 'limit', name),
@@ -387,29 +407,6 @@ class SpecReader:
                     expected='lower <= upper',
                     found=f'{lower:g} and {upper:g}',
                 )
-
-    def _read_limits(self, member: TransmissionEnd) -> dict[str, float]:
-        texts: dict[str, str] = {}
-        for spec in self._list_unused(member.parameters):
-            is_element = spec.name == 'limit' and not spec.value and not spec.children
-            if not is_element and spec.name not in ACTUATOR_LIMITS:
-                continue
-            self._mark_used([spec])
-            for name, text in spec.attributes if is_element else [(spec.name, spec.value)]:
-                if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
-                    raise self.error(
-                        f"the limit of actuator '{member.name}' (line {spec.line}) is invalid",
-                        parameter=name,
-                        expected=f'each of {", ".join(ACTUATOR_LIMITS)} at most once',
-                        found=f'{name}={text!r}',
-                    )
-        # A limit that is removed becomes infinite.
-        return {
-            name: float(text)
-            if text in INFINITE
-            else self._parse_number(f"limit {name} of actuator '{member.name}'", name, text)
-            for name, text in texts.items()
-        }
 
     def actuator_units(self, *, turn: bool) -> dict[str, ActuatorUnits]:
         """

@@ -173,12 +173,9 @@ def check_contract(subject: Subject) -> None:
     names = overrides_of(type(t))
     assert not names, f'{", ".join(names)} must not be overridden: the base class derives them'
     assert t.n_actuators > 0, 'there are no actuators'
-    for values, n in (
-        (t.joint_reduction, t.n_joints),
-        (t.joint_offset, t.n_joints),
-        (t.actuator_reduction, t.n_actuators),
-    ):
-        assert len(values) == n, f'reductions or offsets {values} are not {n}'
+    n, m = t.n_actuators, t.n_joints
+    for values, count in ((t.joint_reduction, m), (t.joint_offset, m), (t.actuator_reduction, n)):
+        assert len(values) == count, f'reductions or offsets {values} are not {count}'
 
 
 def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
@@ -186,12 +183,8 @@ def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[
     at = subject.input_positions(direction)
     if INTERFACES[interface] is Quantity.POSITION:
         return {'values': at}
-    random = np.random.default_rng(1)
-    return {
-        'values': random.normal(size=at.shape),
-        'at': at,
-        'rate': random.normal(size=at.shape),
-    }
+    values, rate = np.random.default_rng(1).normal(size=(2, *at.shape))
+    return {'values': values, 'at': at, 'rate': rate}
 
 
 def check_round_trip(subject: Subject) -> None:

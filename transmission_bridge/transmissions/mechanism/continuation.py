@@ -124,19 +124,11 @@ class Continuation:
             function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
         state, x, held, constants = given = input_symbols(self.corrector.n_state, n, n_held, n_own)
         # A path cannot begin at an unknown state.
-        begins = [
-            state,
-            x,
-            state[r : r + n],
-            0.0,
-            self.corrector.has_state(state),
-            0.0,
-            NO_CONVERGENCE,
-        ]
-        after = function(ca.vertcat(*begins, held, constants))
-        return ca.Function(
-            'way', given, [after[: self.corrector.n_state], after[ends[3]], after[ends[6]]]
-        )
+        size, failure = self.corrector.has_state(state), (0.0, NO_CONVERGENCE)
+        begin = state, x, state[r : r + n], 0.0, size, *failure, held, constants
+        after = function(ca.vertcat(*begin))
+        outputs = [after[: self.corrector.n_state], after[ends[3]], after[ends[6]]]
+        return ca.Function('way', given, outputs)
 
     @cached_property
     def enter_function(self) -> Any:

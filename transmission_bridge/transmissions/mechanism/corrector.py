@@ -164,18 +164,13 @@ class Corrector(BlockSystem):
         inverse = ca.project(inverse, self._compute_inverse_pattern())
         whole = ca.vertcat(*(slopes[column] for column in self.unknown)) if r else kind(0, n)
         y: list[Expression] = [z[column] for column in self.unknown]
+        flags = [all_of(each) if each else kind(1.0) for each in conditions.values()]
         outputs = [
             ca.densify(ca.vertcat(*y, x, ca.vec(ca.densify(whole)))),
             ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
             ca.densify(ca.mtimes(inverse.T, tau)),
             ca.densify(ca.vertcat(ca.norm_fro(weighed), ca.norm_fro(back))),
-            ca.densify(
-                ca.vertcat(
-                    *(all_of(each) if each else kind(1.0) for each in conditions.values()),
-                    regularity,
-                    *balls,
-                )
-            ),
+            ca.densify(ca.vertcat(*flags, regularity, *balls)),
         ]
         inputs = [x, v, tau, state, held, numbers]
         return ca.Function('way', inputs, outputs, {'cse': True})
@@ -214,9 +209,8 @@ class Corrector(BlockSystem):
             for k, column in enumerate(columns):
                 slopes[column] = solved[k, :]
             if len(rows) <= WRITTEN_OUT:
-                shares.append(
-                    build_determinant(jacobian[rows, columns]) * math.prod(pose_value.pivots)
-                )
+                determinant = build_determinant(jacobian[rows, columns])
+                shares.append(determinant * math.prod(pose_value.pivots))
             if isinstance(solve, Minors | Elimination):
                 is_exact.append(solve.is_exact())
         conditions = {
@@ -251,12 +245,8 @@ class Corrector(BlockSystem):
         ahead = begin + ca.mtimes(tangent, x - at) if r else begin
         for k, column in enumerate(self.unknown):
             z[column] = ahead[k]
-        conditions: dict[str, list[Expression]] = {
-            'core': [],
-            'side': [],
-            'polished': [],
-            'exact': [],
-        }
+        names = ('core', 'side', 'polished', 'exact')
+        conditions: dict[str, list[Expression]] = {name: [] for name in names}
         balls: list[Expression] = []
         regularity = type(state)(math.inf)
         before, *after = build_conditions(self)

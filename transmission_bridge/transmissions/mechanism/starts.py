@@ -54,12 +54,8 @@ def grow_states(
     :param lower: Lower ends of the given coordinates.
     :param upper: Upper ends of the given coordinates.
     """
-    n, first, going = (
-        len(lower),
-        len(solver.corrector.unknown),
-        Call(solver.continuation.path_function),
-    )
-    width = upper - lower
+    n, first, width = len(lower), len(solver.corrector.unknown), upper - lower
+    going = Call(solver.continuation.path_function)
     if n in TABLE_POINTS:
         axes = [np.linspace(0.0, 1.0, TABLE_POINTS[n])] * n
         targets = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
