@@ -20,6 +20,7 @@ from transmission_bridge.description.specs import (
     RejectedTransmission as RejectedTransmission,
     RobotDescription as RobotDescription,
     Ros2ControlSpec as Ros2ControlSpec,
+    Severity as Severity,
     TransmissionEnd as TransmissionEnd,
     TransmissionSpec as TransmissionSpec,
     TRIGGER_THRESHOLD as TRIGGER_THRESHOLD,

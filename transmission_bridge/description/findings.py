@@ -9,7 +9,7 @@ from functools import partialmethod
 from typing import Literal, Protocol
 
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.specs import Finding
+from transmission_bridge.description.specs import Finding, Severity
 
 #: Severity, or ``ignored``, see :meth:`Findings.add`.
 Level = Literal['error', 'ignored', 'warning', 'info']
@@ -67,17 +67,10 @@ class Findings:
                 subject = around.get('name') or ''
             around = around.parent
         self.errors += level == 'error'
-        finding = Finding(
-            'warning' if level == 'ignored' else level,
-            message,
-            line=element.line,
-            path=element.path,
-            expected=expected,
-            found=found if expected else '',
-            subject=subject or '',
-            fatal_if_strict=level in ('error', 'ignored'),
-        )
-        self._found.append((element.index, finding))
+        severity: Severity = 'warning' if level == 'ignored' else level
+        found, fatal = found if expected else '', level in ('error', 'ignored')
+        about = element, severity, message, expected, found, subject or ''
+        self._found.append((element.index, Finding.about(*about, fatal_if_strict=fatal)))
 
     add_error = partialmethod(add, 'error')
     add_ignored = partialmethod(add, 'ignored')

@@ -124,12 +124,12 @@ def _complete_draft(
         bound.append(
             replace(
                 joint,
-                command_interfaces=tuple(each.name for each in component.command_interfaces),
+                command_interfaces=tuple(end.name for end in component.command_interfaces),
                 state_interfaces=tuple(interface.name for interface in component.state_interfaces),
             )
         )
     commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
-    moved = draft.lacks_actuator or not all(each.read_only for each in draft.spec.actuators)
+    moved = draft.lacks_actuator or not all(end.read_only for end in draft.spec.actuators)
     unknown = tuple(name for name in draft.rejected.joints if name not in components)
     draft.rejected = replace(draft.rejected, block=block.name, unknown_joints=unknown)
     draft.spec = replace(

@@ -267,7 +267,7 @@ def _fill_joints(
     if array.shape not in [(len(places),) * k for k in range(1, ndim + 1)]:
         size = f'({m},){" or a matrix" if ndim == 2 else ""}'
         with_passive = f', or ({n},) with passive joints' if n > m else ''
-        of = shortened([names[place] for place in commanded])
+        of = shortened([names[joint_index] for joint_index in commanded])
         raise ShapeError(argument, expected=f'{size} of {of}{with_passive}', found=array.shape)
     whole = np.zeros((n,) * array.ndim)
     whole[np.ix_(*[places] * array.ndim)] = array

@@ -129,15 +129,19 @@ def build_equations(
         found[0] = found[0] / joint_reduction + joint_offset
     if found[1] is not None:
         found[1] = found[1] * actuator_reduction
-    stated = [other - each for other, each in zip((q, a), found, strict=True) if each is not None]
+    stated = [
+        other - output for other, output in zip((q, a), found, strict=True) if output is not None
+    ]
     closure = call_equation('closure', min(n) if stated else n[0 if starts_at_joint else 1], *bare)
     stated = stated[:: -1 if starts_at_joint else 1]
     stated = ([] if closure is None else [closure]) + stated
     made = []
-    for unknown, each in zip((1, 0), found, strict=True):
+    for unknown, output in zip((1, 0), found, strict=True):
         p_and_factors = ca.vertcat(numbers, ca.SX.sym('factor', n[unknown]))
         given = sides[1 - unknown]
-        formula = None if each is None else ca.Function('formula', [given, p_and_factors], [each])
+        formula = (
+            None if output is None else ca.Function('formula', [given, p_and_factors], [output])
+        )
         made.append((formula, *_derive_rows(stated, sides, p_and_factors, unknown)))
     formulas, rows, bends = zip(*made, strict=True)
     return Equations(n, formulas, rows, bends, closure is not None)

@@ -22,6 +22,7 @@ from transmission_bridge.description import (
     ParameterSpec,
     REDUCTION_TAGS,
     RobotDescription,
+    Severity,
     TransmissionEnd,
     TransmissionSpec,
 )
@@ -543,16 +544,9 @@ class SpecReader:
             message = f"transmission '{self.spec.name}' cannot be used: {message}"
         elif is_of_driver:
             message += ': it is left to the driver'
-        return Finding(
-            'error' if is_error else 'info' if is_of_driver else 'warning',
-            message,
-            line=spec.line,
-            path=spec.path,
-            expected=expected,
-            found=repr(spec.value),
-            subject=self.spec.name,
-            fatal_if_strict=not is_of_driver,
-        )
+        severity: Severity = 'error' if is_error else 'info' if is_of_driver else 'warning'
+        about = spec, severity, message, expected, repr(spec.value), self.spec.name
+        return Finding.about(*about, fatal_if_strict=not is_of_driver)
 
     def _describe_scope(self, scope: ParameterPath) -> str:
         return f"{scope[0][:-1]} '{scope[1]}'" if scope else f"transmission '{self.spec.name}'"

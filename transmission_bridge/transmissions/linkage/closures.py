@@ -113,9 +113,11 @@ def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator
         for first in range(len(path) - 2 * size + 2):
             # Joints in a row are two elements apart, except across the junction of a point loop.
             motions = [
-                each
-                for each in path[first : first + 2 * size : 2]
-                if isinstance(each, JointMotion) and not each.slides and each.variable in movable
+                element
+                for element in path[first : first + 2 * size : 2]
+                if isinstance(element, JointMotion)
+                and not element.slides
+                and element.variable in movable
             ]
             if len(motions) != size:
                 continue
@@ -216,7 +218,7 @@ class Closures:
                 continue
             one, other = self._build_frame(path.to_frame1), self._build_frame(path.to_frame2)
             axis = np.array(path.loop.axis)
-            here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
+            here, there = (ca.mtimes(frame.rotation, ca.SX(ca.DM(axis))) for frame in (one, other))
             cos = ca.dot(here, there)
             turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
             cosine, turns = ca.Function('hinge', [self.z], [cos, turning])(z)
@@ -258,9 +260,9 @@ class Closures:
         cos, sin = self._turns[key][0], sign * self._turns[key][1]
         across = _multiply_nonzero(np.cross(motion.axis, np.eye(3)).T, vector)
         along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
-        if sum(each != 0.0 for each in motion.axis) == 1:
+        if sum(component != 0.0 for component in motion.axis) == 1:
             # The component along the axis is unchanged to the last bit.
-            mask = ca.DM([0.0 if each else 1.0 for each in motion.axis])
+            mask = ca.DM([0.0 if component else 1.0 for component in motion.axis])
             return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
         return along + (vector - along) * cos + across * sin
 
@@ -270,7 +272,7 @@ class Closures:
         rotation, point = ca.SX(ca.DM.eye(3)), ca.SX(ca.DM.zeros(3, 1))
         turning, moving = ca.SX(3, n), ca.SX(3, n)
         joints = []
-        unit = [ca.SX(ca.DM(each)) for each in np.eye(3)]
+        unit = [ca.SX(ca.DM(column)) for column in np.eye(3)]
         for element in elements:
             if not isinstance(element, JointMotion):
                 point = point + ca.mtimes(rotation, ca.SX(ca.DM(element[:3, 3])))
@@ -283,7 +285,7 @@ class Closures:
             else:
                 joints.append((element, axis, point))
                 turning[:, element.variable] += element.scale * axis
-                turn = ca.horzcat(*(self._rotate_vector(element, each) for each in unit))
+                turn = ca.horzcat(*(self._rotate_vector(element, column) for column in unit))
                 rotation = ca.mtimes(rotation, turn)
         for element, axis, centre in joints:
             moving[:, element.variable] += element.scale * ca.cross(axis, point - centre)
@@ -305,7 +307,7 @@ class Closures:
             return way, aside, way, ca.SX(0, 1)
         if path.loop.type == 'hinge':
             axis = np.array(path.loop.axis)
-            here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
+            here, there = (ca.mtimes(frame.rotation, ca.SX(ca.DM(axis))) for frame in (one, other))
             sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular_pair(axis).T)))
             across = ca.mtimes(sides.T, there)
             # The sides turn with one frame and the axis with the other.
@@ -342,7 +344,7 @@ class Closures:
         seen = self._move_point(reversed_path(whole[: one.stop_index]), tip)
         ahead = at_start / length
         aside = ca.vertcat(
-            *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular_pair(ahead))
+            *(ca.dot(ca.SX(ca.DM(side)), seen - between) for side in _perpendicular_pair(ahead))
         )
         senses: list[Expression] = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
         rows: list[Expression] = [distance, aside]
@@ -367,7 +369,7 @@ class Closures:
 
 
 def _format_vector(vector: Array) -> str:
-    return ' '.join(f'{each:.3g}' for each in np.round(vector, 6) + 0.0)
+    return ' '.join(f'{number:.3g}' for number in np.round(vector, 6) + 0.0)
 
 
 def _skew_vector(matrix: Expression) -> Expression:

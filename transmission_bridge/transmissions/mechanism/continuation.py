@@ -125,9 +125,9 @@ class Continuation:
         state, x, held, constants = given = input_symbols(self.corrector.n_state, n, n_held, n_own)
         # A path cannot begin at an unknown state.
         size, failure = self.corrector.has_state(state), (0.0, NO_CONVERGENCE)
-        begin = state, x, state[r : r + n], 0.0, size, *failure, held, constants
-        after = function(ca.vertcat(*begin))
-        outputs = [after[: self.corrector.n_state], after[ends[3]], after[ends[6]]]
+        inputs = state, x, state[r : r + n], 0.0, size, *failure, held, constants
+        result = function(ca.vertcat(*inputs))
+        outputs = [result[: self.corrector.n_state], result[ends[3]], result[ends[6]]]
         return ca.Function('way', given, outputs)
 
     @cached_property

@@ -203,21 +203,21 @@ class StartGrid:
         weights = along[:, 0]
         for axis in range(1, len(t)):
             weights = np.concatenate([weight * along[:, axis] for weight in weights])
-        place = first.astype(np.intp) @ self._strides
+        corner = first.astype(np.intp) @ self._strides
         result = np.zeros((len(x), self._values.shape[1]))
         # Term by term: a sum over an axis is rounded differently with other numbers of samples.
         for weight, offset in zip(weights[..., np.newaxis], self._stencil, strict=True):
-            result += weight * self._values[place + offset]
+            result += weight * self._values[corner + offset]
         return result
 
     def find_nearest(self, x: Array) -> Array:
         """Return the states of the nearest known corner of the cell around each sample, or NaN."""
         share, first = self._find_cells(x, 2)
-        place = first.astype(np.intp) @ self._strides
+        corner = first.astype(np.intp) @ self._strides
         result = np.full((len(x), self._states.shape[1]), np.nan)
         least = np.full(len(x), np.inf)
         for offsets in product(range(2), repeat=x.shape[1]):
-            states = self._states[place + np.dot(offsets, self._strides)]
+            states = self._states[corner + np.dot(offsets, self._strides)]
             apart = np.abs(share - first - offsets).max(axis=1)
             is_nearer = self._is_known(states) & (apart < least)
             result[is_nearer], least = states[is_nearer], np.where(is_nearer, apart, least)

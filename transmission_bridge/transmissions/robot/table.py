@@ -364,9 +364,9 @@ class Robot:
         mechanisms = self.mechanisms(direction, interface)
         given = as_values('values', values, affine.n_in)
         where = {
-            name: as_values(name, each, affine.n_out if name == 'guess' else affine.n_in)
-            for name, each in (('at', at), ('rate', rate), ('guess', guess))
-            if each is not None
+            name: as_values(name, array, affine.n_out if name == 'guess' else affine.n_in)
+            for name, array in (('at', at), ('rate', rate), ('guess', guess))
+            if array is not None
         }
         if mechanisms:
             require_arguments(interface, direction, mechanisms[0].spec.name, at=at, rate=rate)
@@ -376,7 +376,7 @@ class Robot:
             for binding in mechanisms:
                 inputs, outputs, selected = binding.member_indices(direction)
                 places = {'at': inputs, 'rate': inputs, 'guess': outputs}
-                at_members = {name: each[..., places[name]] for name, each in where.items()}
+                at_members = {name: array[..., places[name]] for name, array in where.items()}
                 part = binding.map(direction, interface, given[..., inputs], report, **at_members)
                 mapped[..., outputs[selected]] = part[..., selected]
         return mapped

@@ -100,8 +100,8 @@ class ActuatorUnits:
     def constant_names(self) -> tuple[str, ...]:
         """Names of the required constants."""
         bases = (unit.text.rpartition(' ')[2] for unit in self.all_units)
-        found = (known.get(base) for known, base in zip(UNITS.values(), bases, strict=True))
-        return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
+        scales_of = (scales.get(base) for scales, base in zip(UNITS.values(), bases, strict=True))
+        return tuple(dict.fromkeys(name for name in scales_of if isinstance(name, str)))
 
 
 def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
@@ -152,7 +152,7 @@ def units_from_text(text: str) -> ActuatorUnits:
     texts: dict[str, str] = {}
     names = (*UNITS, *CONSTANTS)
     for part in text.split(','):
-        name, colon, value = (each.strip() for each in part.partition(':'))
+        name, colon, value = (word.strip() for word in part.partition(':'))
         if not colon or name not in names or texts.setdefault(name, value) != value:
             message = f'{part.strip()!r} is invalid{closest(name, names)}'
             expected = f"'name:value' with each of {', '.join(names)} at most once"
