@@ -45,7 +45,20 @@ def disjoint_ranges(
     for item in built:
         if motor_limits.keys().isdisjoint(member.name for member in item.spec.actuators):
             continue
-        box = _allowed_box(item, robot)
+        # The smallest and largest actuator positions within the limits of the joints.
+        transmission = item.transmission
+        n, m = transmission.n_joints, transmission.n_actuators
+        of_joints = compute_limits(robot, [member.name for member in item.spec.joints])[:, 0]
+        box = np.full(m, -np.inf), np.full(m, np.inf)
+        with np.errstate(all='ignore'):
+            if transmission.is_constant and (of_joints[0] <= of_joints[1]).all():
+                origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
+                ends = image_box((np.array(units) - origin).T, *of_joints)
+                box = ends[0] + origin, ends[1] + origin
+            elif len(samples := allowed_positions(transmission, *of_joints)):
+                ends = samples.min(axis=0), samples.max(axis=0)
+                between = (ends[1] - ends[0]) / _points_per_coordinate(n)
+                box = ends[0] - between, ends[1] + between
         for member, least, greatest in zip(item.spec.actuators, *box, strict=True):
             limits = motor_limits.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
             lower, upper = max(limits['lower']), min(limits['upper'])
@@ -62,24 +75,6 @@ def disjoint_ranges(
                     found=f'[{lower:g}, {upper:g}]',
                 )
     return errors
-
-
-def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
-    """Return the smallest and largest actuator positions within the limits of the joints."""
-    transmission = item.transmission
-    n, m = transmission.n_joints, transmission.n_actuators
-    lower, upper = compute_limits(robot, [member.name for member in item.spec.joints])[:, 0]
-    with np.errstate(all='ignore'):
-        if transmission.is_constant and (lower <= upper).all():
-            origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
-            least, greatest = image_box((np.array(units) - origin).T, lower, upper)
-            return least + origin, greatest + origin
-        samples = allowed_positions(transmission, lower, upper)
-    if not len(samples):
-        return np.full(m, -np.inf), np.full(m, np.inf)
-    least, greatest = samples.min(axis=0), samples.max(axis=0)
-    between = (greatest - least) / _points_per_coordinate(n)
-    return least - between, greatest + between
 
 
 def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
