@@ -22,7 +22,7 @@ from transmission_bridge.types import Array
 
 
 #: Range of each number.
-_RANGES = {'time_constant': (1e-4, 100.0), 'inertia': (1e-6, 1e6), 'damping': (1e-6, 1e6)}
+RANGES = {'time_constant': (1e-4, 100.0), 'inertia': (1e-6, 1e6), 'damping': (1e-6, 1e6)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class DriverSettings:
 
     def __post_init__(self) -> None:
         """Check every number against its range."""
-        for name, (least, most) in _RANGES.items():
+        for name, (least, most) in RANGES.items():
             if not least <= (value := getattr(self, name)) <= most:
                 raise make_option_error(name, f'a number in [{least:g}, {most:g}]', value)
 
@@ -203,7 +203,7 @@ class SimulatedDriver(Driver):
     def configure(self, hardware: Hardware) -> None:
         """Stand still at the start."""
         default = DriverSettings()
-        numbers = {name: hardware.read_number(name, getattr(default, name)) for name in _RANGES}
+        numbers = {name: hardware.read_number(name, getattr(default, name)) for name in RANGES}
         self._scales = hardware.scales
         self._noise = hardware.read_number('noise', 0.0)
         self._random = np.random.default_rng(0)
