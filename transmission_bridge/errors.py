@@ -11,6 +11,7 @@ has its data as attributes, and can be pickled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+import copyreg
 from itertools import islice, pairwise, takewhile
 import math
 import re
@@ -195,16 +196,7 @@ class TransmissionBridgeError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by state, because the constructors of the leaves accept only keywords."""
-        return _restore, (type(self), self.args, self.__dict__)
-
-
-def _restore(
-    cls: type[TransmissionBridgeError], args: tuple[Any, ...], state: dict[str, Any]
-) -> TransmissionBridgeError:
-    error = cls.__new__(cls)
-    error.args = args
-    error.__dict__.update(state)
-    return error
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class DescriptionError(TransmissionBridgeError, ValueError):

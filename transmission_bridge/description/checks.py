@@ -10,8 +10,6 @@ from dataclasses import replace
 
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
-    ComponentSpec,
-    JointSpec,
     RejectedTransmission,
     Ros2ControlSpec,
     TransmissionEnd,
@@ -38,10 +36,9 @@ def check_block_joints(
     :param driven: Joints that transmissions name.
     """
     for block in blocks:
-        declared = {component.name for component in block.components if component.kind == 'joint'}
-        for component in block.components:
-            if component.kind != 'joint':
-                continue
+        block_joints = [component for component in block.components if component.kind == 'joint']
+        declared = {component.name for component in block_joints}
+        for component in block_joints:
             joint = joints.find_usable(component.name)
             if joint is None:
                 findings.add_ignored(component, *joints.explain_missing(component.name))
@@ -52,43 +49,29 @@ def check_block_joints(
                     'a joint that moves',
                     'a fixed joint',
                 )
-            else:
-                _check_block_mimic(component, joint, declared, driven, findings)
-
-
-def _check_block_mimic(
-    component: ComponentSpec,
-    joint: JointSpec,
-    declared: set[str],
-    driven: Collection[str],
-    findings: Findings,
-) -> None:
-    name = component.name
-    if joint.mimic is None:
-        if component.mimic:
-            findings.add_error(
-                component,
-                f"joint '{name}' mimics nothing",
-                '<mimic> in the URDF joint',
-                'mimic="true" only',
-            )
-        return
-    if component.mimic is False or name in driven:
-        return
-    if component.command_interfaces:
-        findings.add_ignored(
-            component,
-            f"joint '{name}' follows another joint and cannot be commanded",
-            'mimic="false", or no command interfaces',
-            'command interfaces',
-        )
-    if joint.mimic.joint not in declared:
-        findings.add_ignored(
-            component,
-            f"joint '{name}' mimics a joint of another block",
-            'a joint of this block',
-            f"'{joint.mimic.joint}'",
-        )
+            elif joint.mimic is None:
+                if component.mimic:
+                    findings.add_error(
+                        component,
+                        f"joint '{component.name}' mimics nothing",
+                        '<mimic> in the URDF joint',
+                        'mimic="true" only',
+                    )
+            elif component.mimic is not False and component.name not in driven:
+                if component.command_interfaces:
+                    findings.add_ignored(
+                        component,
+                        f"joint '{component.name}' follows another joint and cannot be commanded",
+                        'mimic="false", or no command interfaces',
+                        'command interfaces',
+                    )
+                if joint.mimic.joint not in declared:
+                    findings.add_ignored(
+                        component,
+                        f"joint '{component.name}' mimics a joint of another block",
+                        'a joint of this block',
+                        f"'{joint.mimic.joint}'",
+                    )
 
 
 def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
@@ -150,7 +133,7 @@ def accept_transmissions(
         claims: list[tuple[str, TransmissionSpec | TransmissionEnd]] = [('transmission', spec)]
         claims += [('joint', joint) for joint in spec.joints]
         if spec.can_command:
-            claims += [('actuator', each) for each in spec.actuators if not each.read_only]
+            claims += [('actuator', end) for end in spec.actuators if not end.read_only]
         if joints is not None and not draft.refused:
             _check_driven_joints(spec, joints, findings, independent)
         for kind, claim in claims if not draft.refused else ():

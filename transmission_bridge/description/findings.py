@@ -9,7 +9,7 @@ from functools import partialmethod
 from typing import Literal, Protocol
 
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.specs import Finding
+from transmission_bridge.description.specs import Finding, Severity
 
 #: Severity, or ``ignored``, see :meth:`Findings.add`.
 Level = Literal['error', 'ignored', 'warning', 'info']
@@ -60,18 +60,17 @@ class Findings:
         :param expected: Empty if the message says all.
         """
         element = self.find_element(place)
+        around: Element | None = element
+        while subject is None and around is not None:
+            of_transmission = around.parent is not None and around.parent.tag == 'transmission'
+            if around.tag in _SUBJECTS and not of_transmission:
+                subject = around.get('name') or ''
+            around = around.parent
         self.errors += level == 'error'
-        finding = Finding(
-            'warning' if level == 'ignored' else level,
-            message,
-            line=element.line,
-            path=element.path,
-            expected=expected,
-            found=found if expected else '',
-            subject=_find_subject(element) if subject is None else subject,
-            fatal_if_strict=level in ('error', 'ignored'),
-        )
-        self._found.append((element.index, finding))
+        severity: Severity = 'warning' if level == 'ignored' else level
+        found, fatal = found if expected else '', level in ('error', 'ignored')
+        about = element, severity, message, expected, found, subject or ''
+        self._found.append((element.index, Finding.about(*about, fatal_if_strict=fatal)))
 
     add_error = partialmethod(add, 'error')
     add_ignored = partialmethod(add, 'ignored')
@@ -90,13 +89,3 @@ class Findings:
             elements = (self.root, *self.root.iterate_below())
             self._by_path = {element.path: element for element in elements}
         return self._by_path[place.path]
-
-
-def _find_subject(element: Element | None) -> str:
-    while element is not None:
-        parent = element.parent
-        of_transmission = parent is not None and parent.tag == 'transmission'
-        if element.tag in _SUBJECTS and not of_transmission:
-            return element.get('name') or ''
-        element = parent
-    return ''

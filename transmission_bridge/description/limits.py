@@ -11,12 +11,12 @@ contradicts itself, the safer limit is used.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 import math
 
 import numpy as np
 
-from transmission_bridge.description.specs import ComponentSpec, JointSpec, RobotDescription
+from transmission_bridge.description.specs import ComponentSpec, RobotDescription
 from transmission_bridge.types import Array
 
 _ROWS = ('position', 'velocity', 'effort', 'acceleration')
@@ -52,31 +52,31 @@ def compute_limits(robot: RobotDescription, names: Sequence[str]) -> Array:
             components[component.name].append(component)
     limits = np.full((2, len(_ROWS), len(names)), math.inf)
     limits[0] = -math.inf
-    for place, name in enumerate(names):
-        if all(component.limits_enabled for component in components[name]):
-            for interface, low, high in _list_bounds(joints.get(name), components[name]):
-                given = [bound for bound in (low, high) if bound is not None]
-                if interface in _ROWS and given:
-                    ends = -math.inf if low is None else low, math.inf if high is None else high
-                    if interface == 'acceleration':
-                        ends = -abs(given[0]), abs(given[-1])
-                    elif interface != 'position':
-                        least = min(map(abs, given))
-                        ends = -least, least
-                    both = limits[:, _ROWS.index(interface), place]
-                    both[:] = max(both[0], ends[0]), min(both[1], ends[1])
+    for column, name in enumerate(names):
+        if not all(component.limits_enabled for component in components[name]):
+            continue
+        bounds: list[_Bounds] = []
+        joint = joints.get(name)
+        if joint is not None and joint.limits is not None:
+            if joint.type in ('revolute', 'prismatic'):
+                bounds.append(('position', joint.limits.lower, joint.limits.upper))
+            bounds.append(('velocity', None, joint.limits.velocity))
+            bounds.append(('effort', None, joint.limits.effort))
+        bounds += [
+            (interface.name, interface.min, interface.max)
+            for component in components[name]
+            for interface in component.command_interfaces
+            if interface.limits_enabled
+        ]
+        for row, low, high in bounds:
+            given = [bound for bound in (low, high) if bound is not None]
+            if row in _ROWS and given:
+                ends = -math.inf if low is None else low, math.inf if high is None else high
+                if row == 'acceleration':
+                    ends = -abs(given[0]), abs(given[-1])
+                elif row != 'position':
+                    least = min(map(abs, given))
+                    ends = -least, least
+                both = limits[:, _ROWS.index(row), column]
+                both[:] = max(both[0], ends[0]), min(both[1], ends[1])
     return limits
-
-
-def _list_bounds(
-    joint: JointSpec | None, components: Sequence[ComponentSpec]
-) -> Iterator[_Bounds]:
-    if joint is not None and joint.limits is not None:
-        if joint.type in ('revolute', 'prismatic'):
-            yield 'position', joint.limits.lower, joint.limits.upper
-        yield 'velocity', None, joint.limits.velocity
-        yield 'effort', None, joint.limits.effort
-    for component in components:
-        for interface in component.command_interfaces:
-            if interface.limits_enabled:
-                yield interface.name, interface.min, interface.max

@@ -50,11 +50,23 @@ def load_description(
     """
     root = parse_xml(description_text(text_or_path))
     findings = Findings(root)
-    _report_xacro(root, findings)
+    # Whole transmissions may be missing.
+    if xacro := [element for element in root.iterate_below() if element.is_xacro]:
+        level: Level = 'error'
+        message = 'this is unexpanded xacro without any transmission: run xacro first'
+        if _has_transmission(root):
+            level, message = 'ignored', 'unexpanded xacro is ignored: run xacro first'
+        found = f'<xacro:{xacro[0].tag}>' + (f' and {len(xacro) - 1} more' if xacro[1:] else '')
+        findings.add(level, xacro[0], message, 'the output of "xacro FILE"', found, subject='')
     if root.tag == 'robot':
         robot = _load_urdf(root, findings)
+    elif root.tag == 'sdf' and (model := root.find_child('model')) is not None:
+        text = 'the joints of an SDF are not read: names of joints are not checked'
+        findings.add_info(model, text)
+        robot = _load_control(model, model.get('name') or '', None, Walker(findings))
     elif root.tag == 'sdf':
-        robot = _load_sdf(root, findings)
+        findings.add_error(root, '<sdf> without a <model>', '<model>')
+        robot = RobotDescription(name='', findings=findings.sort_findings())
     else:
         raise DescriptionError(
             'this is not a robot description',
@@ -75,21 +87,6 @@ def load_description(
     return robot
 
 
-def _report_xacro(root: Element, findings: Findings) -> None:
-    """Report unexpanded xacro, because whole transmissions may be missing."""
-    xacro = [element for element in root.iterate_below() if element.is_xacro]
-    if not xacro:
-        return
-    if _has_transmission(root):
-        level: Level = 'ignored'
-        message = 'unexpanded xacro is ignored: run xacro first'
-    else:
-        level = 'error'
-        message = 'this is unexpanded xacro without any transmission: run xacro first'
-    found = f'<xacro:{xacro[0].tag}>' + (f' and {len(xacro) - 1} more' if xacro[1:] else '')
-    findings.add(level, xacro[0], message, 'the output of "xacro FILE"', found, subject='')
-
-
 def _has_transmission(element: Element) -> bool:
     return any(
         child.tag == 'transmission' or _has_transmission(child)
@@ -107,23 +104,14 @@ def _load_urdf(root: Element, findings: Findings) -> RobotDescription:
     links = walker.read_elements(root.find_all('link'), {LINK.tag: LINK})
     joints = walker.read_elements(root.find_all('joint'), {JOINT.tag: JOINT})
     check_limits_given(joints, findings)
-    known: RobotJoints | None = None
+    robot_joints: RobotJoints | None = None
     if root.find_all('joint'):
-        known = RobotJoints(root, joints)
-        check_tree(root, links, known, findings)
-        check_mimic_joints(known, findings)
+        robot_joints = RobotJoints(root, joints)
+        check_tree(root, links, robot_joints, findings)
+        check_mimic_joints(robot_joints, findings)
     else:
         findings.add_info(root, 'no <joint> in the robot: names of joints are not checked')
-    return _load_control(root, name, known, walker, links=links, joints=joints)
-
-
-def _load_sdf(root: Element, findings: Findings) -> RobotDescription:
-    model = root.find_child('model')
-    if model is None:
-        findings.add_error(root, '<sdf> without a <model>', '<model>')
-        return RobotDescription(name='', findings=findings.sort_findings())
-    findings.add_info(model, 'the joints of an SDF are not read: names of joints are not checked')
-    return _load_control(model, model.get('name') or '', None, Walker(findings))
+    return _load_control(root, name, robot_joints, walker, links=links, joints=joints)
 
 
 def _load_control(
@@ -142,7 +130,10 @@ def _load_control(
     findings = walker.findings
     blocks, drafts = read_ros2_control(walker, robot.find_all('ros2_control'))
     if robot.tag == 'robot':
-        drafts += [read_ros1_transmission(walker, each) for each in robot.find_all('transmission')]
+        drafts += [
+            read_ros1_transmission(walker, transmission)
+            for transmission in robot.find_all('transmission')
+        ]
     if known is not None:
         driven = {name for draft in drafts for name in draft.rejected.joints}
         check_block_joints(blocks, driven, known, findings)

@@ -78,22 +78,9 @@ def _finish_block(
     block: Ros2ControlSpec = make_spec(
         Ros2ControlSpec, element, required | values.pop('hardware', {}) | values
     )
-    if block.compares_commands:
-        _check_state_interfaces(block, walker.findings)
-    joints = {each.name: each for each in block.components if each.kind == 'joint'}
-    for draft in drafts:
-        _complete_draft(draft, block, joints, walker.findings)
-    return block, drafts
-
-
-def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
-    """
-    Report joints with commands that the hardware cannot publish.
-
-    It compares position, velocity and effort commands with the state to publish only differences,
-    and fails if a joint has no state interface with that name.
-    """
-    for joint in block.components:
+    # Such hardware compares position, velocity and effort commands with the state to publish only
+    # differences, and fails if a joint has no state interface with that name.
+    for joint in block.components if block.compares_commands else ():
         states = {interface.name for interface in joint.state_interfaces}
         missing = [
             interface.name
@@ -101,13 +88,17 @@ def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
             if interface.name in _FIELDS and interface.name not in states
         ]
         if joint.kind == 'joint' and missing:
-            findings.add_ignored(
+            walker.findings.add_ignored(
                 joint,
                 f"joint '{joint.name}' cannot be commanded through a topic: the hardware compares "
                 'each command with its state',
                 ' and '.join(f'<state_interface name="{name}"/>' for name in missing),
                 ' and '.join(f'<command_interface name="{name}"/>' for name in missing) + ' alone',
             )
+    joints = {part.name: part for part in block.components if part.kind == 'joint'}
+    for draft in drafts:
+        _complete_draft(draft, block, joints, walker.findings)
+    return block, drafts
 
 
 def _complete_draft(
@@ -133,12 +124,12 @@ def _complete_draft(
         bound.append(
             replace(
                 joint,
-                command_interfaces=tuple(each.name for each in component.command_interfaces),
+                command_interfaces=tuple(end.name for end in component.command_interfaces),
                 state_interfaces=tuple(interface.name for interface in component.state_interfaces),
             )
         )
     commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
-    moved = draft.lacks_actuator or not all(each.read_only for each in draft.spec.actuators)
+    moved = draft.lacks_actuator or not all(end.read_only for end in draft.spec.actuators)
     unknown = tuple(name for name in draft.rejected.joints if name not in components)
     draft.rejected = replace(draft.rejected, block=block.name, unknown_joints=unknown)
     draft.spec = replace(

@@ -276,10 +276,18 @@ class Finding:
 
     @classmethod
     def about(
-        cls, place: Any, severity: Severity, message: str, expected: str = '', found: str = ''
+        cls,
+        place: Any,
+        severity: Severity,
+        message: str,
+        expected: str = '',
+        found: str = '',
+        subject: str | None = None,
+        **more: bool,
     ) -> Finding:
-        """Return a finding about a named element, which is its subject."""
-        return cls(severity, message, place.line, place.path, expected, found, place.name)
+        """Return a finding about an element; its subject is the element's name by default."""
+        subject = place.name if subject is None else subject
+        return cls(severity, message, place.line, place.path, expected, found, subject, **more)
 
     def __str__(self) -> str:
         """Return ``severity: line 12, /robot/x: message (expected a, found b)``."""

@@ -151,15 +151,16 @@ _GIVEN = ('role', MECHANICAL_REDUCTION, 'offset', 'read_only')
 
 def _finish_end(walker: Walker, element: Element, values: Fields, _: int) -> TransmissionEnd:
     values['given'] = frozenset(values.keys() & _GIVEN)
-    # It concerns the whole transmission: see _ignores_absolute_encoder().
+    # It concerns the whole transmission: see _finish_ros1().
     values.pop(_IGNORE_ABSOLUTE_ENCODER.tag, None)
     if 'command_interfaces' in values:
         values['command_interfaces'] = tuple(filter(None, values['command_interfaces']))
     # Only a ``<param>`` can have this name: an attribute or a child is the role itself.
-    for role in [each for each in values['parameters'] if each.name == 'role']:
+    parameters = values['parameters']
+    for role in (parameter for parameter in parameters if parameter.name == 'role'):
         what = '<param name="role">'
         walker.findings.add_ignored(role, f'{what} is ignored here', '<role>', what)
-    values['parameters'] = tuple(each for each in values['parameters'] if each.name != 'role')
+    values['parameters'] = tuple(x for x in parameters if x.name != 'role')
     values.setdefault('name', '')
     end: TransmissionEnd = make_spec(TransmissionEnd, element, values)
     return end
@@ -253,6 +254,17 @@ def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) 
                 f"joint '{joint.name}' has no interface; ROS 1 rejects that",
                 f'<{_HARDWARE_INTERFACE.tag}>',
             )
+    # Every joint has the flag, or none; its text is ignored, as in ROS 1.
+    tag, joints = _IGNORE_ABSOLUTE_ENCODER.tag, element.find_all('joint')
+    flags = [flag for joint in joints if (flag := joint.find_child(tag)) is not None]
+    ignores_encoder = 0 < len(flags) == len(joints)
+    if flags and not ignores_encoder:
+        message, expected = f'<{tag}> is ignored here', 'it in every joint, or in none'
+        findings.add_ignored(flags[0], message, expected, f'{len(flags)} of {len(joints)}')
+    for flag in flags if ignores_encoder else ():
+        if flag.text.lower() in ('false', '0'):
+            message, expected = f'<{tag}> is true with any text', 'no such element, for false'
+            findings.add_warning(flag, message, expected, f"'{flag.text}'")
     # Only an explicit interface can make a joint measured and not commanded.
     interfaces = (
         {interface.rpartition('/')[2] for interface in joint.command_interfaces}
@@ -260,34 +272,10 @@ def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) 
     )
     values |= {
         'dialect': 'ros_control',
-        'ignore_absolute_encoder': _ignores_absolute_encoder(element, findings),
+        'ignore_absolute_encoder': ignores_encoder,
         'can_command': any(kinds != {_STATE_ONLY} for kinds in interfaces),
     }
     return _make_draft(element, values, refused=findings.errors > errors)
-
-
-def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
-    """Whether every joint has the flag; its text is ignored, as in ROS 1."""
-    tag = _IGNORE_ABSOLUTE_ENCODER.tag
-    joints = element.find_all('joint')
-    present = [flag for joint in joints if (flag := joint.find_child(tag)) is not None]
-    if present and len(present) < len(joints):
-        findings.add_ignored(
-            present[0],
-            f'<{tag}> is ignored here',
-            'it in every joint, or in none',
-            f'{len(present)} of {len(joints)}',
-        )
-        return False
-    for flag in present:
-        if flag.text.lower() in ('false', '0'):
-            findings.add_warning(
-                flag,
-                f'<{tag}> is true with any text',
-                'no such element, for false',
-                f"'{flag.text}'",
-            )
-    return bool(present)
 
 
 # -- The tables; docs/transmissions.md lists their rows ------------------------------------------

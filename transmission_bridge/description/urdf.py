@@ -11,11 +11,11 @@ import math
 from typing import get_args
 
 from transmission_bridge.description.document.values import (
-    make_choice_reader,
     read_magnitude,
     read_number,
     read_quaternion,
     read_vector,
+    ValueFault,
 )
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
@@ -78,7 +78,20 @@ def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> 
                 element, '<origin> has two rotations', 'rpy or quat_xyzw', 'both'
             )
             raise Unusable
-        values['rpy'] = _convert_quaternion(*quaternion)
+        x, y, z, w = quaternion
+        # Roll is the rotation that remains after yaw and pitch. So the result is exact to rounding
+        # even at a pitch of 90 degrees, at which yaw is arbitrary.
+        yaw = math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+        cosine, sine = math.cos(yaw), math.sin(yaw)
+        pitch = math.atan2(
+            2.0 * (w * y - x * z),
+            cosine * (1.0 - 2.0 * (y * y + z * z)) + sine * 2.0 * (x * y + w * z),
+        )
+        roll = math.atan2(
+            sine * 2.0 * (x * z + w * y) - cosine * 2.0 * (y * z - w * x),
+            cosine * (1.0 - 2.0 * (x * x + z * z)) - sine * 2.0 * (x * y - w * z),
+        )
+        values['rpy'] = (roll, pitch, yaw)
     elif 'quat_xyzw' in element.attributes:
         walker.findings.add_ignored(
             element,
@@ -87,26 +100,6 @@ def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> 
             'version 1.0',
         )
     return Pose(**values)
-
-
-def _convert_quaternion(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
-    """
-    Return roll, pitch and yaw of a quaternion of norm 1.
-
-    Roll is the rotation that remains after yaw and pitch. So the result is exact to rounding even
-    at a pitch of 90 degrees, at which yaw is arbitrary.
-    """
-    yaw = math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
-    cosine, sine = math.cos(yaw), math.sin(yaw)
-    pitch = math.atan2(
-        2.0 * (w * y - x * z),
-        cosine * (1.0 - 2.0 * (y * y + z * z)) + sine * 2.0 * (x * y + w * z),
-    )
-    roll = math.atan2(
-        sine * 2.0 * (x * z + w * y) - cosine * 2.0 * (y * z - w * x),
-        cosine * (1.0 - 2.0 * (x * x + z * z)) - sine * 2.0 * (x * y - w * z),
-    )
-    return (roll, pitch, yaw)
 
 
 def _finish_axis(
@@ -127,10 +120,17 @@ def _finish_axis(
     return (x / length, y / length, z / length)
 
 
+def _read_joint_type(text: str) -> str:
+    if text and text not in get_args(JointType):
+        raise ValueFault(_JOINT_TYPES, text)
+    return text
+
+
 # A link or a joint with an error is dropped, because the rest of it would be a guess. The specs
 # have the meanings.
 
 whole = partial(Row, ends='error')
+_JOINT_TYPES = 'one of ' + ', '.join(get_args(JointType))
 _TWICE: Twice = ('error', '{tag} described twice, the first one counts')
 _POSE = (
     Value('xyz', read_vector),
@@ -164,9 +164,9 @@ _JOINT = (
     NAME,
     Value(
         'type',
-        make_choice_reader(*get_args(JointType)),
+        _read_joint_type,
         missing='joint without a type',
-        expected='one of ' + ', '.join(get_args(JointType)),
+        expected=_JOINT_TYPES,
         unusable='unknown joint type',
     ),
     Value('link', str, within='parent', field='parent'),
@@ -221,11 +221,11 @@ def check_tree(
             findings.add_ignored(root, 'there is no kinematic tree', 'links', 'joints only')
         return
     # A joint may refer to a link that was dropped.
-    known = {element.get('name') for element in root.find_all('link')}
+    stated = {element.get('name') for element in root.find_all('link')}
     parent_of: dict[str, str] = {}
     for joint in joints.usable:
         for end, link in (('parent', joint.parent), ('child', joint.child)):
-            if link and link in known:
+            if link and link in stated:
                 continue
             findings.add_ignored(
                 joint,

@@ -170,8 +170,21 @@ class Walker:
         for value in row.values:
             self._read_value(element, row, value, values)
         for field, rows in row.by_field.items() if element.children else ():
-            if elements := element.find_all(*rows):
-                values[field] = self._read_children(elements, rows)
+            if not (elements := element.find_all(*rows)):
+                continue
+            child_row = rows[elements[0].tag]
+            if child_row.many:
+                values[field] = self.read_elements(elements, rows)
+                continue
+            if child_row.last_counts and len(elements) > 1:
+                self.findings.add_ignored(
+                    elements[0],
+                    f'several <{child_row.tag}> elements, the last one is used',
+                    f'one <{child_row.tag}>',
+                    str(len(elements)),
+                )
+            last = elements[-1 if child_row.last_counts else 0]
+            values[field] = self.read_element(last, child_row)
         if row.unknown == 'parameters':
             values['parameters'] = (
                 *values.get('parameters', ()),
@@ -179,7 +192,7 @@ class Walker:
             )
         for child in element.children if row.unknown == 'refused' else ():
             if child.tag not in row.tags and not child.is_xacro:
-                tags = [child_row.tag for child_row in row.children]
+                tags = [allowed.tag for allowed in row.children]
                 self.findings.add_error(
                     child,
                     f'unknown element{closest(child.tag, tags)}',
@@ -217,31 +230,18 @@ class Walker:
                 continue
         return tuple(specs.values())
 
-    def _read_children(self, elements: Sequence[Element], rows: Mapping[str, Row]) -> Any:
-        row = rows[elements[0].tag]
-        if row.many:
-            return self.read_elements(elements, rows)
-        if row.last_counts and len(elements) > 1:
-            self.findings.add_ignored(
-                elements[0],
-                f'several <{row.tag}> elements, the last one is used',
-                f'one <{row.tag}>',
-                str(len(elements)),
-            )
-        return self.read_element(elements[-1 if row.last_counts else 0], row)
-
     def _read_value(self, element: Element, row: Row, value: Value, values: Fields) -> None:
-        place = element.find_child(value.within) if value.within else element
-        if place is None:
+        holder = element.find_child(value.within) if value.within else element
+        if holder is None:
             return
-        texts = _collect_texts(place, value)
+        texts = _collect_texts(holder, value)
         if not texts and not value.missing:
             return
         if value.since > self._version:
             return
         if value.place == 'ignored':
             message, found = f'attribute {value.name} is ignored here', f"'{texts[0][1]}'"
-            self.findings.add_ignored(place, message, value.expected, found)
+            self.findings.add_ignored(holder, message, value.expected, found)
             return
         errors = self.findings.errors
         parsed = []
@@ -263,12 +263,12 @@ class Walker:
             )
         is_missing = not parsed or (parsed[0] == '' and not value.may_be_empty)
         if value.missing and is_missing and self.findings.errors == errors:
-            words = {'tag': place.tag, 'name': value.name}
+            words = {'tag': holder.tag, 'name': value.name}
             self.findings.add_error(
-                place,
+                holder,
                 value.missing.format(**words),
                 (value.expected or 'attribute {name}').format(**words),
-                _describe_substitute(place, row, value, texts),
+                _describe_substitute(holder, row, value, texts),
             )
         if parsed:
             values[value.target] = parsed[0]
@@ -310,16 +310,16 @@ def _make_parameter(element: Element) -> ParameterSpec:
 
 
 def _collect_texts(element: Element, value: Value) -> Texts:
-    place = value.place
-    if place == 'text':
+    kind = value.place
+    if kind == 'text':
         return [(element, element.text)]
-    if place == 'param':
+    if kind == 'param':
         params = (child for child in element.find_all('param') if child.get('name') == value.name)
         return [(element, param.text) for param in params][-1:]
     texts: Texts = []
-    if place != 'child' and value.name in element.attributes:
+    if kind != 'child' and value.name in element.attributes:
         texts.append((element, element.attributes[value.name]))
-    if place in ('child', 'either') and element.children:
+    if kind in ('child', 'either') and element.children:
         texts += [(child, child.text) for child in element.find_all(value.name)]
     return texts
 

@@ -294,7 +294,15 @@ class DriverHost:
         due = monotonic()
         while True:
             with self._changed:
-                step = self._choose_step()
+                step = ''
+                if self._life > self._goal:
+                    step = _DOWN[self._life - 1]
+                elif self._life == self._goal or not self._climbs:
+                    self._is_settled = True
+                    self._changed.notify_all()
+                elif not self._is_settled or monotonic() >= self._opens_at:
+                    # A request is tried at once, hardware that has failed after a while.
+                    step = _UP[self._life]
                 if not step and self._life != Life.ACTIVE:
                     if self._ends and self._life == Life.UNCONFIGURED:
                         return
@@ -309,19 +317,16 @@ class DriverHost:
             due += 1.0 / self.hardware.rate
             if due < (now := monotonic()):
                 self._late, due = self._late + 1, now
-            self._wait_until(due)
-
-    def _choose_step(self) -> str:
-        """Return the next step; without one, the request is settled."""
-        if self._life > self._goal:
-            return _DOWN[self._life - 1]
-        if self._life < self._goal and self._climbs:
-            # A request is tried at once, hardware that has failed after a while.
-            is_due = not self._is_settled or monotonic() >= self._opens_at
-            return _UP[self._life] if is_due else ''
-        self._is_settled = True
-        self._changed.notify_all()
-        return ''
+            # The first new command is written at once, unless a step down is due.
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._has_new or self._goal < self._life, due - monotonic()
+                )
+                writes = self._has_new and self._goal >= self._life
+            if writes and due - monotonic() > self._write_time:
+                self._write()
+            with self._changed:
+                self._changed.wait_for(lambda: self._goal < self._life, due - monotonic())
 
     def _step_up(self, step: str) -> None:
         try:
@@ -429,18 +434,6 @@ class DriverHost:
         if np.isnan(rows).all():
             return True
         return self._attempt('write', Command(*rows))
-
-    def _wait_until(self, due: float) -> None:
-        """Wait for the next cycle or a step down; write the first new command at once."""
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._has_new or self._goal < self._life, due - monotonic()
-            )
-            writes = self._has_new and self._goal >= self._life
-        if writes and due - monotonic() > self._write_time:
-            self._write()
-        with self._changed:
-            self._changed.wait_for(lambda: self._goal < self._life, due - monotonic())
 
     # -- calls and reports -----------------------------------------------------------------------
 

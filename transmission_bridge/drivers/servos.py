@@ -104,7 +104,13 @@ class SerialServos(Driver):
                 raise DriverError(f'{model!r} is no model of Feetech STS or Dynamixel X')
             tables.append(definition[1])
         self._find_registers(tables)
-        self._compute_scales(hardware, tables)
+        # Units of the actuators per number in a register; NaN: not read.
+        declared = [actuator.parameters for actuator in hardware.actuators]
+        velocity = np.array([_VELOCITY[table.name] for table in tables]) / hardware.scales[1]
+        velocity[['velocity_unit' in parameters for parameters in declared]] = 1.0
+        effort = np.where(['effort_unit' in parameters for parameters in declared], 1.0, np.nan)
+        position = 2.0 * math.pi / self._turn / hardware.scales[0]
+        self._units: Array = np.array([position, velocity, effort])
         table = tables[0]
         rate = int(hardware.read_number('baud_rate', table.factory_baudrate))
         make = getattr(rustypot, f'{table.name.capitalize()}PyController')
@@ -134,7 +140,14 @@ class SerialServos(Driver):
         """Read all servos in one request; NaN: a servo does not answer."""
         absent = [index for index in range(len(self._ids)) if index not in self._live]
         if absent and monotonic() > self._asked + _ASK:
-            self._ask_absent(absent)
+            # Those that answer again hold their present position.
+            self._set_timeout(_SHORT)
+            back = self._ask_alone(absent, tries=1)
+            self._set_timeout(self._timeout)
+            self._asked = monotonic()
+            if back:
+                self._hold(back)
+                self._live = sorted([*self._live, *back])
         try:
             blocks = self._read_states(self._live)
         except DriverError:
@@ -210,15 +223,6 @@ class SerialServos(Driver):
         self._torque_at = tables[0].register('torque_enable').addr
         self._first, self._length = find_span(self._registers)
 
-    def _compute_scales(self, hardware: Hardware, tables: list[Any]) -> None:
-        """Compute the units of the actuators per number in a register; NaN: not read."""
-        given = [actuator.parameters for actuator in hardware.actuators]
-        velocity = np.array([_VELOCITY[table.name] for table in tables]) / hardware.scales[1]
-        velocity[['velocity_unit' in parameters for parameters in given]] = 1.0
-        effort = np.where(['effort_unit' in parameters for parameters in given], 1.0, np.nan)
-        position = 2.0 * math.pi / self._turn / hardware.scales[0]
-        self._units: Array = np.array([position, velocity, effort])
-
     def _read_modes(self, table: Any) -> None:
         """Read which servos follow goals within one turn only."""
         names = ('operating_mode', 'phase', 'min_position_limit', 'max_position_limit')
@@ -275,16 +279,6 @@ class SerialServos(Driver):
                 self._read_states([index], tries)
                 answering.append(index)
         return answering
-
-    def _ask_absent(self, absent: list[int]) -> None:
-        """Let absent servos that answer again hold their present position."""
-        self._set_timeout(_SHORT)
-        back = self._ask_alone(absent, tries=1)
-        self._set_timeout(self._timeout)
-        self._asked = monotonic()
-        if back:
-            self._hold(back)
-            self._live = sorted([*self._live, *back])
 
     def _set_timeout(self, timeout: float) -> None:
         self._pause = timeout

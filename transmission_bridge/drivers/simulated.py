@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 import math
 from time import monotonic
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +21,8 @@ from transmission_bridge.types import Array
 # -- Settings ------------------------------------------------------------------------------------
 
 
-def _setting(default: float, least: float, most: float) -> Any:
-    return field(default=default, metadata={'range': (least, most)})
+#: Range of each number.
+RANGES = {'time_constant': (1e-4, 100.0), 'inertia': (1e-6, 1e6), 'damping': (1e-6, 1e6)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +39,15 @@ class DriverSettings:
     :raises ParameterError: If a number is outside its range, NaN included.
     """
 
-    time_constant: float = _setting(0.05, 1e-4, 100.0)
-    inertia: float = _setting(1e-4, 1e-6, 1e6)
-    damping: float = _setting(1e-3, 1e-6, 1e6)
+    time_constant: float = 0.05
+    inertia: float = 1e-4
+    damping: float = 1e-3
 
     def __post_init__(self) -> None:
         """Check every number against its range."""
-        for setting in fields(self):
-            (least, most), value = setting.metadata['range'], getattr(self, setting.name)
-            if not least <= value <= most:
-                raise make_option_error(setting.name, f'a number in [{least:g}, {most:g}]', value)
+        for name, (least, most) in RANGES.items():
+            if not least <= (value := getattr(self, name)) <= most:
+                raise make_option_error(name, f'a number in [{least:g}, {most:g}]', value)
 
 
 class Mode(IntEnum):
@@ -205,10 +203,7 @@ class SimulatedDriver(Driver):
     def configure(self, hardware: Hardware) -> None:
         """Stand still at the start."""
         default = DriverSettings()
-        numbers = {
-            name: hardware.read_number(name, getattr(default, name))
-            for name in ('time_constant', 'inertia', 'damping')
-        }
+        numbers = {name: hardware.read_number(name, getattr(default, name)) for name in RANGES}
         self._scales = hardware.scales
         self._noise = hardware.read_number('noise', 0.0)
         self._random = np.random.default_rng(0)

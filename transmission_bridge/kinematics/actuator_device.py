@@ -63,7 +63,9 @@ class ActuatorDevice:
         others = [joint_from_spec(robot.joint(name)) for name in self._companions]
         # Limits of the device's joints, then the described limits of its companions.
         limits = (device.limits, limits_from_description(robot, others))
-        self._limits = DeviceLimits(*map(np.append, *(vars(each).values() for each in limits)))
+        self._limits = DeviceLimits(
+            *map(np.append, *(vars(device_limits).values() for device_limits in limits))
+        )
 
     @classmethod
     def from_description(
@@ -140,7 +142,7 @@ class ActuatorDevice:
         a = self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
         for binding in self._map.bindings:
             actuators = list(binding.actuators)
-            passive = [place for place in binding.passive if place < self._device.dof]
+            passive = [joint for joint in binding.passive if joint < self._device.dof]
             if passive:
                 apart = np.abs(self.joint_positions(a) - values)[..., passive]
                 is_open = ~(apart <= CLOSED).all(axis=-1)

@@ -161,8 +161,9 @@ class JointDevice:
         name: str,
     ) -> JointDevice:
         if names is None:
-            moving = (each.joint for each in tree.find_route(base, end) if each.joint.is_scalar)
-            names = tuple(dict.fromkeys(tree.find_leader(joint.name) for joint in moving))
+            joints_between = (crossing.joint for crossing in tree.find_route(base, end))
+            moving = (joint.name for joint in joints_between if joint.is_scalar)
+            names = tuple(dict.fromkeys(map(tree.find_leader, moving)))
         _require_unique(names, 'is named twice')
         joints = number_joints(map(tree.find_joint, names))
         device = cls(name, base, end, joints, DeviceLimits.from_joints(joints), tree)
@@ -467,6 +468,6 @@ class JointDevice:
 
 
 def _require_unique(names: Sequence[str], message: str) -> None:
-    for place, name in enumerate(names):
-        if name in names[:place]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
             raise JointError(name, message)

@@ -38,10 +38,10 @@ class Ratios:
         """``J^-1``, motion of each actuator per unit of each joint, shape ``(..., m, n)``."""
         inverse = np.full(np.swapaxes(self.jacobian, -2, -1).shape, np.nan)
         is_known = np.isfinite(self.jacobian).all(axis=(-2, -1))
-        found = np.linalg.pinv(self.jacobian[is_known])
-        size = np.abs(found)
+        exact = np.linalg.pinv(self.jacobian[is_known])
+        size = np.abs(exact)
         most = size.max(axis=(-2, -1), keepdims=True, initial=0.0)
-        inverse[is_known] = np.where(size <= _ROUNDING * most, 0.0, found)
+        inverse[is_known] = np.where(size <= _ROUNDING * most, 0.0, exact)
         return inverse
 
     @property
@@ -81,14 +81,14 @@ def compute_ratios(transmission: Transmission, a: Array) -> Ratios:
     :param transmission: The transmission.
     :param a: Positions of the actuators [rad or m], shape ``(k, m)``.
     """
-    found = transmission.jacobian(a)[:, : transmission.n_joints]
-    is_known = np.isfinite(found).all(axis=(-2, -1))
+    jacobian = transmission.jacobian(a)[:, : transmission.n_joints]
+    is_known = np.isfinite(jacobian).all(axis=(-2, -1))
     if is_known.any():
-        smallest = np.linalg.svd(found[is_known], compute_uv=False)[:, -1]
+        smallest = np.linalg.svd(jacobian[is_known], compute_uv=False)[:, -1]
         most = getattr(transmission, 'max_gain', np.inf)
         is_known[is_known] = smallest * most > np.median(smallest)
-    found[~is_known] = np.nan
-    return Ratios(found)
+    jacobian[~is_known] = np.nan
+    return Ratios(jacobian)
 
 
 def compute_lost_share(matrix: Array) -> Array:
@@ -99,7 +99,7 @@ def compute_lost_share(matrix: Array) -> Array:
     :returns: Shape ``(...)``, without unit, zero for a zero matrix.
     """
     diagonal = np.eye(matrix.shape[-1]) * matrix
-    beside, whole = (np.linalg.norm(each, axis=(-2, -1)) for each in (matrix - diagonal, matrix))
+    beside, whole = (np.linalg.norm(part, axis=(-2, -1)) for part in (matrix - diagonal, matrix))
     return np.asarray(np.where(whole == 0.0, 0.0, beside / np.where(whole == 0.0, 1.0, whole)))
 
 
@@ -148,7 +148,7 @@ class ActuatorGains:
     def diagonal(self) -> ActuatorGains:
         """Return the gains without off-diagonal entries, for drivers with one number per motor."""
         proportional, derivative = (
-            np.diag(np.diag(each)) for each in (self.proportional, self.derivative)
+            np.diag(np.diag(matrix)) for matrix in (self.proportional, self.derivative)
         )
         return replace(self, proportional=proportional, derivative=derivative)
 
@@ -208,8 +208,8 @@ def actuator_gains(
         point, or if there is a load and they do not map accelerations.
     """
     names = robot.joint_names
-    passive = {place for binding in robot.bindings for place in binding.passive}
-    commanded = [place for place in range(len(names)) if place not in passive]
+    passive = {joint for binding in robot.bindings for joint in binding.passive}
+    commanded = [joint for joint in range(len(names)) if joint not in passive]
     q = _fill_joints('position', position, names, commanded, 1)
     a = robot.joint_to_actuator('position', q)
     jacobian = robot.jacobian(a)
@@ -217,40 +217,39 @@ def actuator_gains(
         raise TransmissionError('the transmissions do not reach this set point')
     geometric = np.zeros((len(a), len(a)))
     if load is not None and not robot.is_constant:
-        geometric = _load_stiffness(robot, a, _fill_joints('load', load, names, commanded, 1))
-    stiffness, damping = (
-        Ratios(jacobian).map_to_actuators(_as_matrix(name, gains, names, commanded))
-        for name, gains in (('proportional', proportional), ('derivative', derivative))
-    )
+        # The acceleration of the joints at constant motor velocity, ``J̇ ȧ``, is quadratic in
+        # ``ȧ``. Each second derivative of ``τᵀ q(a)`` is therefore a quarter of the difference
+        # between the values at ``e_j + e_k`` and ``e_j − e_k``.
+        unit = np.eye(len(a))
+        rates = np.array([unit[:, np.newaxis] + unit, unit[:, np.newaxis] - unit])
+        at, still = np.broadcast_to(a, rates.shape), np.zeros(rates.shape)
+        bent = robot.actuator_to_joint('acceleration', still, at=at, rate=rates)
+        bent = bent @ _fill_joints('load', load, names, commanded, 1)
+        if not np.isfinite(bent).all():
+            raise TransmissionError(
+                'a transmission does not map accelerations here, so the effect of the load on its '
+                'stiffness is unknown'
+            )
+        geometric = 0.25 * (bent[0] - bent[1])
+    matrices = []
+    for name, gains in (('proportional', proportional), ('derivative', derivative)):
+        array = _fill_joints(name, gains, names, commanded, 2)
+        if not np.isfinite(array).all():
+            found = str(array.tolist())
+            raise TransmissionError(
+                f'{name} is not finite', parameter=name, expected='numbers', found=found
+            )
+        matrix = np.diag(array) if array.ndim == 1 else array
+        matrices.append(Ratios(jacobian).map_to_actuators(matrix))
+    stiffness, damping = matrices
     return ActuatorGains(
         robot.actuator_names,
-        tuple(names[place] for place in commanded),
+        tuple(names[joint] for joint in commanded),
         stiffness + geometric,
         damping,
         geometric,
         jacobian[commanded],
     )
-
-
-def _load_stiffness(robot: RobotTransmissions, a: Array, load: Array) -> Array:
-    """
-    Return ``(∂Jᵀ/∂a) τ``, the second derivatives of ``τᵀ q(a)``.
-
-    At constant motor velocity the acceleration of the joints, ``J̇ ȧ``, is quadratic in ``ȧ``.
-    Each entry is therefore a quarter of the difference between the values at ``e_j + e_k`` and
-    ``e_j − e_k``.
-    """
-    unit = np.eye(len(a))
-    rates = np.array([unit[:, np.newaxis] + unit, unit[:, np.newaxis] - unit])
-    at, still = np.broadcast_to(a, rates.shape), np.zeros(rates.shape)
-    bent = robot.actuator_to_joint('acceleration', still, at=at, rate=rates) @ load
-    if not np.isfinite(bent).all():
-        raise TransmissionError(
-            'a transmission does not map accelerations here, so the effect of the load on its '
-            'stiffness is unknown'
-        )
-    curvature: Array = 0.25 * (bent[0] - bent[1])
-    return curvature
 
 
 def _fill_joints(
@@ -268,19 +267,8 @@ def _fill_joints(
     if array.shape not in [(len(places),) * k for k in range(1, ndim + 1)]:
         size = f'({m},){" or a matrix" if ndim == 2 else ""}'
         with_passive = f', or ({n},) with passive joints' if n > m else ''
-        of = shortened([names[place] for place in commanded])
+        of = shortened([names[joint_index] for joint_index in commanded])
         raise ShapeError(argument, expected=f'{size} of {of}{with_passive}', found=array.shape)
     whole = np.zeros((n,) * array.ndim)
     whole[np.ix_(*[places] * array.ndim)] = array
     return whole
-
-
-def _as_matrix(
-    name: str, gains: JointValues, names: Sequence[str], commanded: Sequence[int]
-) -> Array:
-    array = _fill_joints(name, gains, names, commanded, 2)
-    if not np.isfinite(array).all():
-        raise TransmissionError(
-            f'{name} is not finite', parameter=name, expected='numbers', found=str(array.tolist())
-        )
-    return np.diag(array) if array.ndim == 1 else array

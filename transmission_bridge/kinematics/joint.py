@@ -304,7 +304,10 @@ class Joint:
                 array = array / length
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        if not _is_pose(self.rest):
+        rotation = self.rest[:3, :3]
+        is_pose = np.isfinite(self.rest).all() and (self.rest[3] == (0.0, 0.0, 0.0, 1.0)).all()
+        is_pose = is_pose and np.abs(rotation @ rotation.T - np.eye(3)).max() <= 1e-4
+        if not (is_pose and np.linalg.det(rotation) > 0.0):
             message = f'rest must be a rotation and a translation, not {self.rest.tolist()}'
             raise JointError(self.name, message)
         if not np.isfinite(self.origin).all():
@@ -464,7 +467,23 @@ class Joint:
                 self.name, kind='position coordinate', index=position, size=self.n_positions
             )
         before, after = self.motion_frames
-        derivative = before @ self._motion_derivative(self._own_part(q), position) @ after
+        coordinates = self._own_part(q)
+        motion = np.zeros((*coordinates.shape[:-1], 4, 4))
+        linear = self._linear_axes
+        if position < len(linear):
+            motion[..., linear[position], 3] = 1.0
+        elif self._has_quaternion:
+            unit, length = self._unit_quaternion(coordinates)
+            entry = position - len(linear)
+            # The entry changes the unit quaternion perpendicular to itself only: (e_i - u u_i) /
+            # |q|. The rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
+            across = np.eye(4)[entry] - unit * unit[..., entry : entry + 1]
+            moved, rest, own = map(rotation_from_quaternion, (unit + across, unit, across))
+            motion[..., :3, :3] = (moved - rest - own + np.eye(3)) / length[..., np.newaxis]
+        else:
+            turned = self._motion_rotation(coordinates)
+            motion[..., :3, :3] = turned @ skew_matrix([0.0, 0.0, 1.0])
+        derivative = before @ motion @ after
         if not to_link2:
             return derivative
         link2_h_link1 = self.transform(q, child, parent)
@@ -555,14 +574,13 @@ class Joint:
         """
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
-        relative = _apply_matrix(subspace, self._own_rates(dq, 'dq'))
-        velocity = (
-            _apply_matrix(transport, as_values('parent_velocity', parent_velocity, 6)) + relative
-        )
-        given = as_values('parent_acceleration', parent_acceleration, 6)
-        acceleration = _apply_matrix(transport, given) + cross_motion(velocity, relative)
+        relative = _apply_matrix(subspace, self._own_part(dq, 'dq'))
+        moved = as_values('parent_velocity', parent_velocity, 6)
+        velocity = _apply_matrix(transport, moved) + relative
+        moved = as_values('parent_acceleration', parent_acceleration, 6)
+        acceleration = _apply_matrix(transport, moved) + cross_motion(velocity, relative)
         if ddq is not None:
-            acceleration = acceleration + _apply_matrix(subspace, self._own_rates(ddq, 'ddq'))
+            acceleration = acceleration + _apply_matrix(subspace, self._own_part(ddq, 'ddq'))
         return velocity, acceleration
 
     def child_position_velocity_acceleration(
@@ -676,28 +694,6 @@ class Joint:
             return rotation_from_quaternion(self._unit_quaternion(coordinates)[0])
         return rotation_about(2, coordinates[..., -1]) if 5 in self.twists else np.eye(3)
 
-    def _motion_derivative(self, coordinates: Array, position: int) -> Array:
-        """Return the derivative (..., 4, 4) of ``M(q)`` by one own coordinate."""
-        derivative = np.zeros((*coordinates.shape[:-1], 4, 4))
-        n = len(self._linear_axes)
-        if position < n:
-            derivative[..., self._linear_axes[position], 3] = 1.0
-        elif self._has_quaternion:
-            unit, length = self._unit_quaternion(coordinates)
-            entry = position - n
-            # The entry changes the unit quaternion perpendicular to itself only: (e_i - u u_i) /
-            # |q|. The rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
-            across = np.eye(4)[entry] - unit * unit[..., entry : entry + 1]
-            moved, rest, own_part = map(rotation_from_quaternion, (unit + across, unit, across))
-            derivative[..., :3, :3] = (moved - rest - own_part + np.eye(3)) / length[
-                ..., np.newaxis
-            ]
-        else:
-            derivative[..., :3, :3] = self._motion_rotation(coordinates) @ skew_matrix(
-                [0.0, 0.0, 1.0]
-            )
-        return derivative
-
     def _child_is_link2(self, child: LinkId, parent: LinkId) -> bool:
         if {child, parent} != {self.link1, self.link2}:
             raise JointError(
@@ -707,29 +703,16 @@ class Joint:
             )
         return child == self.link2
 
-    def _own_part(self, q: npt.ArrayLike) -> Array:
-        return _slice_of_vector(q, 'q', self.position_offset, self.n_positions)
-
-    def _own_rates(self, rates: npt.ArrayLike, argument: str) -> Array:
-        return _slice_of_vector(rates, argument, self.dof_offset, self.n_dofs)
-
-
-def _is_pose(matrix: Array) -> bool:
-    """Return whether a matrix (4, 4) is a rotation and a translation, to four digits."""
-    if not np.isfinite(matrix).all() or (matrix[3] != (0.0, 0.0, 0.0, 1.0)).any():
-        return False
-    rotation = matrix[:3, :3]
-    error = np.abs(rotation @ rotation.T - np.eye(3)).max()
-    return bool(error <= 1e-4 and np.linalg.det(rotation) > 0.0)
-
-
-def _slice_of_vector(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:
-    """Return the entries (..., size) of a model's vector (..., N) that belong to one joint."""
-    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    if array.shape[-1] < start + size:
-        expected = f'(..., N) with N of at least {start + size}'
-        raise ShapeError(argument, expected=expected, found=array.shape)
-    return array[..., start : start + size]
+    def _own_part(self, values: npt.ArrayLike, argument: str = 'q') -> Array:
+        """Return the entries (..., n) of a model's vector (..., N) that belong to this joint."""
+        start, size = self.dof_offset, self.n_dofs
+        if argument == 'q':
+            start, size = self.position_offset, self.n_positions
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        if array.shape[-1] < start + size:
+            expected = f'(..., N) with N of at least {start + size}'
+            raise ShapeError(argument, expected=expected, found=array.shape)
+        return array[..., start : start + size]
 
 
 def _apply_matrix(matrix: Array, vector: Array) -> Array:

@@ -21,7 +21,6 @@ import numpy as np
 from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
-from transmission_bridge.transmissions import Binding
 from transmission_bridge.transmissions.robot import image_box, Robot
 from transmission_bridge.types import Array
 
@@ -150,10 +149,24 @@ def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[A
     size = len(robot.actuator_names)
     least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
     for binding in robot.bindings:
-        joints, places = list(binding.joints), list(binding.actuators)
-        low, high = _binding_bounds(binding, lower[joints], upper[joints])
-        least[places] = np.maximum(least[places], low)
-        greatest[places] = np.minimum(greatest[places], high)
+        joints, actuators = list(binding.joints), list(binding.actuators)
+        bounds = np.array([lower[joints], upper[joints]])
+        low = high = np.full(len(actuators), np.nan)
+        if binding.transmission.is_constant:
+            zero = np.zeros(len(actuators))
+            bounds = bounds - binding.map(ACTUATOR_TO_JOINT, 'position', zero)
+            low, high = tight_box(binding.transmission.jacobian(zero), *bounds)
+        elif len(actuators) == len(joints) == 1:
+            # The sign of the ratio is constant even if the ratio varies.
+            is_given = np.isfinite(bounds[:, 0])
+            a = binding.map(JOINT_TO_ACTUATOR, 'position', bounds)
+            slope = binding.transmission.jacobian(a)[:, 0, 0]
+            if np.isfinite(slope[is_given]).all():  # the mechanism reaches the bounds
+                is_greatest = (slope > 0.0) == [False, True]
+                low = a[is_given & ~is_greatest].max(axis=0, initial=-np.inf)
+                high = a[is_given & is_greatest].min(axis=0, initial=np.inf)
+        least[actuators] = np.maximum(least[actuators], low)
+        greatest[actuators] = np.minimum(greatest[actuators], high)
     return least, greatest
 
 
@@ -189,25 +202,3 @@ def _iterate_jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list
     for binding in robot.bindings:
         actuators, joints = list(binding.actuators), list(binding.joints)
         yield actuators, joints, binding.transmission.jacobian(a[actuators])[: len(joints)]
-
-
-def _binding_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the smallest box around the positions of a transmission's actuators."""
-    size = len(binding.actuators)
-    unknown = np.full(size, np.nan)
-    if binding.transmission.is_constant:
-        zero = np.zeros(size)
-        offset = binding.map(ACTUATOR_TO_JOINT, 'position', zero)
-        return tight_box(binding.transmission.jacobian(zero), lower - offset, upper - offset)
-    if size > 1 or len(lower) > 1:
-        return unknown, unknown
-    # One actuator: the sign of its ratio is constant even if the ratio varies.
-    q = np.array([lower, upper])
-    is_given = np.isfinite(q[:, 0])
-    a = binding.map(JOINT_TO_ACTUATOR, 'position', q)
-    slope = binding.transmission.jacobian(a)[:, 0, 0]
-    if not np.isfinite(slope[is_given]).all():
-        return unknown, unknown  # the mechanism does not reach the bound
-    is_greatest = (slope > 0.0) == [False, True]
-    least = a[is_given & ~is_greatest].max(axis=0, initial=-np.inf)
-    return least, a[is_given & is_greatest].min(axis=0, initial=np.inf)

@@ -53,6 +53,21 @@ def joint_from_spec(spec: JointSpec) -> Joint:
         )
     rest = transform_from_pose(spec.origin)
     try:
+        motion_limits, dynamics = MotionLimits(), JointDynamics()
+        if spec.is_scalar and (limits := spec.limits) is not None:
+            is_continuous = spec.type == 'continuous'
+            lower, upper = (None, None) if is_continuous else (limits.lower, limits.upper)
+            motion_limits = MotionLimits(
+                (-LARGEST if lower is None else lower,),
+                (LARGEST if upper is None else upper,),
+                (abs(limits.velocity or 0.0),),
+                (abs(limits.effort or 0.0),),
+                has_position=lower is not None or upper is not None,
+                has_velocity=limits.velocity is not None,
+                has_effort=limits.effort is not None,
+            )
+        if spec.is_scalar and (given := spec.dynamics) is not None:
+            dynamics = JointDynamics(JointDynamicsType.URDF, (given.damping,), (given.friction,))
         return Joint(
             spec.parent,
             spec.child,
@@ -61,8 +76,8 @@ def joint_from_spec(spec: JointSpec) -> Joint:
             axis=rest[:3, :3] @ spec.axis,
             origin=rest[:3, 3],
             name=spec.name,
-            limits=_read_motion_limits(spec),
-            dynamics=_read_dynamics(spec),
+            limits=motion_limits,
+            dynamics=dynamics,
             mimic=spec.mimic,
         )
     except JointError as error:
@@ -280,30 +295,6 @@ def _joint_error(joint: JointSpec | Joint, message: str) -> DescriptionError:
     return DescriptionError(message, line=joint.line, path=joint.path)
 
 
-def _read_motion_limits(spec: JointSpec) -> MotionLimits:
-    limits = spec.limits
-    if limits is None or not spec.is_scalar:
-        return MotionLimits()
-    is_continuous = spec.type == 'continuous'
-    lower, upper = (None, None) if is_continuous else (limits.lower, limits.upper)
-    return MotionLimits(
-        (-LARGEST if lower is None else lower,),
-        (LARGEST if upper is None else upper,),
-        (abs(limits.velocity or 0.0),),
-        (abs(limits.effort or 0.0),),
-        has_position=lower is not None or upper is not None,
-        has_velocity=limits.velocity is not None,
-        has_effort=limits.effort is not None,
-    )
-
-
-def _read_dynamics(spec: JointSpec) -> JointDynamics:
-    given = spec.dynamics
-    if given is None or not spec.is_scalar:
-        return JointDynamics()
-    return JointDynamics(JointDynamicsType.URDF, (given.damping,), (given.friction,))
-
-
 # -- Paths for batches of configurations ---------------------------------------------------------
 #
 # ``base_H_frame(q) = K_0 M_0(q) K_1 M_1(q) … K_m``: ``M_i`` is the motion of a joint in its motion
@@ -393,7 +384,7 @@ class CompiledPath:
         is_known = bool(np.isfinite(given).all())
         frame = np.zeros((4, 3, len(rows)))
         frame[:3] = np.eye(3)[..., np.newaxis]
-        found: list[_Twist] = []
+        twists: list[_Twist] = []
         for segment in self.segments:
             joint, (position, dof, multiplier, offset) = segment.joint, segment.source
             sign = 1.0 if segment.downward else -1.0
@@ -416,8 +407,8 @@ class CompiledPath:
             for column, twist in enumerate(joint.twists, start=dof):
                 gain = sign * multiplier
                 axis = fixed[twist % 3] if gain == 1.0 else gain * fixed[twist % 3]
-                found.append((column, twist < 3, axis, fixed[3]))
-        return _multiply_frames(frame, self.last, is_known), found
+                twists.append((column, twist < 3, axis, fixed[3]))
+        return _multiply_frames(frame, self.last, is_known), twists
 
 
 def compile_path(

@@ -14,7 +14,6 @@ from transmission_bridge.messages.cdr import (
     UnusualMessageError as UnusualMessageError,
 )
 from transmission_bridge.messages.joint_state import (
-    fill_message as fill_message,
     JointStateRecord as JointStateRecord,
     Layout as Layout,
     LayoutTable as LayoutTable,

@@ -297,22 +297,17 @@ class JointStateView(JointStateRecord):
             or len(data) - (options & PADDING_COUNT) < size
         ):
             return False
-        if not data.startswith(self._prefix, FRAME_ID_OFFSET) and not self._load_prefix(
-            data[FRAME_ID_OFFSET : self._prefix_end]
-        ):
-            return False
+        if not data.startswith(self._prefix, FRAME_ID_OFFSET):
+            prefix = data[FRAME_ID_OFFSET : self._prefix_end]
+            if self._mask_padding(prefix) != self._expected:
+                return False
+            # The length of the frame is part of the form, its text is not.
+            frame = prefix[self._frame_text]
+            if frame != self._prefix[self._frame_text]:
+                self.frame_id = decode_string(frame)
+            self._prefix = prefix
         self._numbers[:] = data[self._numbers_offset : size]
         self.stamp = (sec, nanosec)
-        return True
-
-    def _load_prefix(self, prefix: bytes) -> bool:
-        if self._mask_padding(prefix) != self._expected:
-            return False
-        # The length of the frame is part of the form, its text is not.
-        frame = prefix[self._frame_text]
-        if frame != self._prefix[self._frame_text]:
-            self.frame_id = decode_string(frame)
-        self._prefix = prefix
         return True
 
     def _mask_padding(self, prefix: bytes) -> bytes:
@@ -414,7 +409,13 @@ class JointStateWriter:
         _append_u32(template, len(self.names))
         for name in self.names:
             _append_string(template, name)
-        offsets = [_append_doubles(template, len(self.names) if sent else 0) for sent in fields]
+        offsets = []
+        for count in (len(self.names) if sent else 0 for sent in fields):
+            _append_u32(template, count)
+            if count:
+                template += bytes(align_offset(len(template), 8) - len(template))
+            offsets.append(len(template))
+            template += bytes(8 * count)
 
         # Four bytes at the start align the arrays with words. One more word at the end makes the
         # arrays rows of equal length.
@@ -459,16 +460,6 @@ def _append_string(message: bytearray, text: str) -> None:
         raise MessageError('string', f'{shown(text)} contains a NUL')
     _append_u32(message, len(raw) + 1)
     message += raw + b'\0'
-
-
-def _append_doubles(message: bytearray, count: int) -> int:
-    """Append an array of zeros, and return the offset of its numbers."""
-    _append_u32(message, count)
-    if count:
-        message += bytes(align_offset(len(message), 8) - len(message))
-    start = len(message)
-    message += bytes(8 * count)
-    return start
 
 
 # -- The encoder: writers of the layouts in use --------------------------------------------------

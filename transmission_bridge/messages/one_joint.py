@@ -421,49 +421,40 @@ def _map_message(
     """Map a JointState or JointTrajectory; return objects without numbers unchanged."""
     if isinstance(message, BeginMotion):
         raise MessageError('other_type', 'expected a command, found feedback: BeginMotion')
-    if isinstance(message, JointStateRecord):
-        return _map_joint_state(message, direction, transmission, at)
-    if isinstance(message, TrajectoryRecord):
-        return _map_trajectory(message, direction, transmission)
-    fields = getattr(message, 'get_fields_and_field_types', None)
-    if fields is None:
-        return message
-    names, mapped = set(fields()), type(message)()
+    fields = getattr(message, 'get_fields_and_field_types', dict)
+    names, record = set(fields()), message
     if names >= {'name', 'position', 'velocity', 'effort'}:
-        state = record_from_message(message)
-        fill_message(mapped, _map_joint_state(state, direction, transmission, at))
+        record = record_from_message(message)
     elif names >= {'joint_names', 'points'}:
-        record = _map_trajectory(trajectory_from_message(message), direction, transmission)
-        fill_trajectory(mapped, record, lambda: type(message.points[0])())
-    elif direction == ACTUATOR_TO_JOINT:
-        return message
-    else:
+        record = trajectory_from_message(message)
+    elif names and direction == JOINT_TO_ACTUATOR:
         raise MessageError(
             'other_type',
             f'{type(message).__name__} cannot be mapped: give a JointState or JointTrajectory',
         )
-    return mapped
-
-
-def _map_joint_state(
-    state: JointStateRecord, direction: Direction, transmission: Transmission, at: float | None
-) -> JointStateRecord:
-    arrays = dict(zip(FIELDS, (state.position, state.velocity, state.effort), strict=True))
-    mapped = _map_arrays(state.names, arrays, direction, transmission, at)
-    return JointStateRecord(state.stamp, state.frame_id, state.names, *mapped)
-
-
-def _map_trajectory(
-    trajectory: TrajectoryRecord, direction: Direction, transmission: Transmission
-) -> TrajectoryRecord:
-    points = []
-    for point in trajectory.points:
-        arrays = {
-            name: getattr(point, field) for name, field in zip(_NUMBERS, POINT_FIELDS, strict=True)
-        }
-        mapped = _map_arrays(trajectory.names, arrays, direction, transmission, None)
-        points.append(Waypoint(point.time, *mapped))
-    return replace(trajectory, points=tuple(points))
+    if isinstance(record, JointStateRecord):
+        arrays = dict(zip(FIELDS, (record.position, record.velocity, record.effort), strict=True))
+        rows = _map_arrays(record.names, arrays, direction, transmission, at)
+        state = JointStateRecord(record.stamp, record.frame_id, record.names, *rows)
+        if record is message:
+            return state
+        mapped = type(message)()
+        fill_message(mapped, state)
+        return mapped
+    if isinstance(record, TrajectoryRecord):
+        points = []
+        for point in record.points:
+            numbers = (getattr(point, field) for field in POINT_FIELDS)
+            arrays = dict(zip(_NUMBERS, numbers, strict=True))
+            rows = _map_arrays(record.names, arrays, direction, transmission, None)
+            points.append(Waypoint(point.time, *rows))
+        trajectory = replace(record, points=tuple(points))
+        if record is message:
+            return trajectory
+        mapped = type(message)()
+        fill_trajectory(mapped, trajectory, lambda: type(message.points[0])())
+        return mapped
+    return message
 
 
 def _map_arrays(

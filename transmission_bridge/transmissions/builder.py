@@ -153,12 +153,5 @@ def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Findi
         at = error.at or spec
     elif isinstance(error, PluginError) and error.details:
         message = f'{message}\n{error.details}'
-    return Finding(
-        'error',
-        f"transmission '{spec.name}' cannot be used: {message}",
-        line=at.line,
-        path=at.path,
-        expected=expected,
-        found=found,
-        subject=spec.name,
-    )
+    message = f"transmission '{spec.name}' cannot be used: {message}"
+    return Finding.about(at, 'error', message, expected, found, spec.name)

@@ -48,11 +48,11 @@ class Call:
 
 
 def _bind_arrays(
-    bind: Callable[..., None], sizes: Sequence[int], known: Mapping[int, Array]
+    bind: Callable[..., None], sizes: Sequence[int], given: Mapping[int, Array]
 ) -> list[Array]:
     arrays = []
     for k, size in enumerate(sizes):
-        array = known[k] if k in known else np.full(size, math.nan)
+        array = given[k] if k in given else np.full(size, math.nan)
         assert (array.size, array.dtype.type) == (size, np.float64), (k, array)
         bind(k, array.reshape(-1).data)
         arrays.append(array)
@@ -81,7 +81,7 @@ def map_samples(
     first = 0
     while first < n_samples:
         left = n_samples - first
-        count = next((each for each in CHUNKS if each >= left), CHUNKS[-1])
+        count = next((size for size in CHUNKS if size >= left), CHUNKS[-1])
         if count not in calls:
             calls[count] = call = Call(_vectorize_function(function, count, len(shared)))
             for array, values in zip(call.inputs[len(columns) :], shared, strict=True):

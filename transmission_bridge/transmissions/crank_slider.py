@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 import math
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -88,7 +89,26 @@ class CrankSliderTransmission(EquationTransmission):
         if abs(offset) >= crank + length:
             message = f'crank and {link} together are shorter than the offset of the stroke'
             raise TransmissionError(message, found=str(law))
-        first, last, side = _range_around(law, crank_angle)
+        # Ends ahead of the angle, modulo full turns. If the angle is an end up to rounding, there
+        # are two ranges, the upper one first.
+        ahead = {(end - crank_angle) % _TURN for end in law.branch_ends if not math.isnan(end)}
+        others = sorted(way for way in ahead if ROUNDING < way < _TURN - ROUNDING)
+        below, above = crank_angle - _TURN, crank_angle + _TURN
+        if others:
+            below, above = crank_angle + (others[-1] - _TURN), crank_angle + others[0]
+        ranges = [(below, above)]
+        if len(others) < len(ahead):
+            ranges = [(crank_angle, above), (below, crank_angle)]
+        sines = [law.sine_of_turn(0.5 * (first + last)) for first, last in ranges]
+        closed = [k for k, sine in enumerate(sines) if not math.isnan(sine)]
+        if not closed:
+            raise TransmissionError(
+                'the linkage is open at its crank angle',
+                parameter='crank_angle',
+                expected='an angle that the other links reach',
+                found=f'{crank_angle:g} with {law}',
+            )
+        (first, last), side = ranges[closed[0]], math.copysign(1.0, sines[closed[0]])
         self._ends = first - crank_angle, last - crank_angle
         self._bounds = lower, upper
         super().__init__(
@@ -109,8 +129,26 @@ class CrankSliderTransmission(EquationTransmission):
     def from_spec(cls, reader: SpecReader) -> CrankSliderTransmission:
         """Build from one joint, one actuator and the dimensions in ``<param>`` elements."""
         reader.require_members(joints=1, actuators=1)
+        length = partial(reader.number, minimum=0.0, nonzero=True)
+        guided, hinged = (reader.text(x, default='') for x in ('rod_length', 'pivot_distance'))
+        if bool(guided) == bool(hinged):
+            raise reader.error(
+                'the linkage is missing or ambiguous',
+                parameter='rod_length',
+                expected='rod_length (slider on a guide) or pivot_distance (hinged cylinder)',
+                found='both' if guided else 'neither',
+            )
+        crank = length('crank_radius', description='Length of the crank [m].')
+        offset = reader.number('offset', description='Offset of the stroke axis [m].', default=0.0)
+        law: StrokeLaw
+        if guided:
+            rod = length('rod_length', description='Length of the rod [m].')
+            law = GuidedSlider(crank, rod, offset)
+        else:
+            base = length('pivot_distance', description='Distance from joint to base hinge [m].')
+            law = HingedCylinder(crank, base, offset)
         return cls(
-            _read_law(reader),
+            law,
             reader.number('crank_angle', description='Angle of the crank at zero [rad].'),
             stroke_at_zero=reader.number(
                 'stroke_at_zero', description='Stroke at actuator position zero [m].', default=0.0
@@ -185,28 +223,6 @@ class CrankSliderTransmission(EquationTransmission):
 def _safe_root(square: Any, length: Any) -> Any:
     """Return the square root, zero if rounding made a dead centre negative."""
     return ca.sqrt(ca.if_else(ca.fabs(square) < FLAT * length * length, 0.0, square))
-
-
-def _read_law(reader: SpecReader) -> StrokeLaw:
-    guided, hinged = (reader.text(x, default='') for x in ('rod_length', 'pivot_distance'))
-    if bool(guided) == bool(hinged):
-        raise reader.error(
-            'the linkage is missing or ambiguous',
-            parameter='rod_length',
-            expected='rod_length (slider on a guide) or pivot_distance (hinged cylinder)',
-            found='both' if guided else 'neither',
-        )
-    crank = _read_length(reader, 'crank_radius', 'Length of the crank [m].')
-    offset = reader.number('offset', description='Offset of the stroke axis [m].', default=0.0)
-    if guided:
-        rod = _read_length(reader, 'rod_length', 'Length of the rod [m].')
-        return GuidedSlider(crank, rod, offset)
-    base = _read_length(reader, 'pivot_distance', 'Distance from joint to base hinge [m].')
-    return HingedCylinder(crank, base, offset)
-
-
-def _read_length(reader: SpecReader, name: str, description: str) -> float:
-    return reader.number(name, description=description, minimum=0.0, nonzero=True)
 
 
 def _read_bound(reader: SpecReader, name: str, default: float) -> float:
@@ -310,36 +326,8 @@ class HingedCylinder:
 StrokeLaw = GuidedSlider | HingedCylinder
 
 
-def _range_around(law: StrokeLaw, angle: float) -> tuple[float, float, float]:
-    """Return the bounds of the branch around a crank angle, and its side."""
-    for first, last in _enclosing_ranges(law.branch_ends, angle):
-        turned = law.sine_of_turn(0.5 * (first + last))
-        if not math.isnan(turned):
-            return first, last, math.copysign(1.0, turned)
-    raise TransmissionError(
-        'the linkage is open at its crank angle',
-        parameter='crank_angle',
-        expected='an angle that the other links reach',
-        found=f'{angle:g} with {law}',
-    )
-
-
 def _angle_of_sine(side: float, hypotenuse: float) -> float:
     """Return the angle, or NaN; a triangle that is flat up to rounding has an angle."""
     if hypotenuse == 0.0 or abs(side) > abs(hypotenuse) * (1.0 + 1e-12):
         return math.nan
     return math.asin(min(1.0, max(-1.0, side / hypotenuse)))
-
-
-def _enclosing_ranges(ends: list[float], angle: float) -> list[tuple[float, float]]:
-    """
-    Return the range between neighbouring ends, modulo full turns, that contains an angle.
-
-    If the angle is an end up to rounding, return both ranges, the upper one first.
-    """
-    ahead = {(end - angle) % _TURN for end in ends if not math.isnan(end)}
-    others = sorted(way for way in ahead if ROUNDING < way < _TURN - ROUNDING)
-    below, above = angle - _TURN, angle + _TURN
-    if others:
-        below, above = angle + (others[-1] - _TURN), angle + others[0]
-    return [(below, above)] if len(others) == len(ahead) else [(angle, above), (below, angle)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -108,21 +108,8 @@ class EquationSteps:
         n_actuators, n_joints = equations.n
         #: Indices of the coordinates of actuators and joints.
         self.sides = [*range(n_actuators)], [*range(n_actuators, n_actuators + n_joints)]
-        #: The side of the range, and the other side.
-        self.sides_of_range = self.sides[:: -1 if starts_at_joint else 1]
         #: Whether the range has no formula.
         self.is_implicit = equations.formulas[starts_at_joint] is None
-
-    def _list_signs(self, is_forward: bool, z: Any, p: Any) -> Any:
-        """Return what is positive if a solution of the closure also obeys the other formula."""
-        formula = self.equations.formulas[1 if is_forward else 0]
-        if formula is None or not self.equations.is_closed:
-            return ca.SX(0, 1)
-        given, found = self.sides[:: 1 if is_forward else -1]
-        n_own = formula.numel_in(1)
-        numbers = ca.vertcat(p[: p.numel() - len(found)], ca.SX.ones(len(given)))
-        assert numbers.numel() == n_own
-        return CONTRADICTION**2 - ca.sumsqr(formula(z[found], numbers) - z[given])
 
     def compile_direction(
         self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
@@ -131,12 +118,18 @@ class EquationSteps:
         made = self._solvers[is_forward]
         solver = next((one for one in made if one.corrector.suits(pose, p)), None)
         if solver is None:
-            number = 0 if is_forward else 1
+            number, back = (0, 1) if is_forward else (1, 0)
             equations, (actuators, joints) = self.equations, self.sides
             given, wanted = (actuators, joints) if is_forward else (joints, actuators)
-            rows, formula = equations.rows[number], equations.formulas[number]
+            rows = equations.rows[number]
             names = [f'a{k}' for k in actuators] + [f'q{k}' for k in joints]
             z, numbers = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
+            signs = ca.SX(0, 1)
+            if equations.is_closed and (formula := equations.formulas[back]) is not None:
+                # Positive if a solution of the closure also obeys the other formula.
+                others = numbers[: numbers.numel() - len(wanted)]
+                inverse = formula(z[wanted], ca.vertcat(others, ca.SX.ones(len(given))))
+                signs = CONTRADICTION**2 - ca.sumsqr(inverse - z[given])
             # On the line of one coordinate, a path from the pose to a position is the only one.
             is_unique = not self.is_implicit or equations.n == (1, 1)
             mechanism = Mechanism(
@@ -144,11 +137,9 @@ class EquationSteps:
                 given=tuple(given),
                 wanted=tuple(wanted),
                 rows=rows,
-                signs=ca.Function(
-                    'signs', [z, numbers], [self._list_signs(is_forward, z, numbers)]
-                ),
+                signs=ca.Function('signs', [z, numbers], [signs]),
                 kept=tuple(range(rows.size1_out(0))),
-                formula=formula,
+                formula=equations.formulas[number],
                 make_bend=equations.bends[number],
                 pose=pose,
                 p=p,
@@ -162,257 +153,226 @@ class EquationSteps:
         return solver
 
 
-class EquationMechanism(NamedTuple):
+class EquationMechanism:
     """
-    The mechanism of one equation, in bare coordinates.
+    The mechanism of one equation, in bare coordinates: its positions over the range.
+
+    With a pose they are on its branch, else on the branch of the one nearest the middle.
 
     :param solvers: The compiled directions.
     :param numbers: The numbers of the equations.
-    :param assembly: Its positions over the range and what follows from them.
+    :param domain: The range in bare coordinates.
+    :param pose: For a closure alone, positions of actuators and joints; those on the side of the
+        range are exact, the others approximate.
+    :raises TransmissionError: If no position of the range can be reached, or each is singular; or
+        if the pose does not determine the assembly.
     """
 
-    solvers: EquationSteps
-    numbers: Sequence[float]
-    assembly: Assembly
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         solvers: EquationSteps,
         numbers: Sequence[float],
         domain: Domain,
         pose: tuple[Array, Array] | None,
-    ) -> EquationMechanism:
-        """
-        Compute positions over the range, on the branch of the one nearest its middle or the pose.
-
-        :param domain: The range in bare coordinates.
-        :param pose: For a closure alone, positions of actuators and joints; those on the side of
-            the range are exact, the others approximate.
-        :raises TransmissionError: If no position of the range can be reached, or each is singular;
-            or if the pose does not determine the assembly.
-        """
+    ) -> None:
+        self._solvers, self._numbers, self._domain = solvers, numbers, domain
+        self._equations, starts_at_joint = solvers.equations, solvers.starts_at_joint
+        #: Indices of the coordinates of the range, and of the others.
+        self._columns, self._other = solvers.sides[:: -1 if starts_at_joint else 1]
+        #: The rows of the direction that starts at the range.
+        self._rows = self._equations.rows[starts_at_joint]
         with np.errstate(all='ignore'):
             if pose is None:
-                range_columns, _ = solvers.sides_of_range
-                z = _evaluate_formula(solvers, numbers, domain.grid(points_of(len(range_columns))))
+                z = self._evaluate_formula(domain.grid(points_of(len(self._columns))))
             else:
-                z = _walk_from_pose(solvers, numbers, domain, np.concatenate(pose))
-            assembly = _assemble(solvers, numbers, domain, z, pose is not None)
-            if pose is None:
-                assembly = _add_near_ends(solvers, numbers, domain, assembly)
-            _require_agreement(solvers, numbers, assembly)
-            return cls(solvers, numbers, assembly)
+                z = self._walk_from_pose(np.concatenate(pose))
+            #: Its positions and what follows from them.
+            self.assembly = self._assemble(z, pose is not None)
+            is_end = np.isfinite(self.assembly.ends[:, self._columns[0]])
+            if pose is None and is_end.any():
+                # The closer a position is to a dead centre at an end of the range, the closer a
+                # search has to begin.
+                rest = self.assembly.positions
+                ends = np.array([[domain.lower[0], 1.0], [domain.upper[0], -1.0]])[is_end]
+                x = (ends[:, :1] + ends[:, 1:] * domain.span * NEAR_ENDS).reshape(-1, 1)
+                near = self._evaluate_formula(x)
+                near = near[np.isfinite(near).all(axis=1)]
+                positions = np.concatenate([rest[:1], near, rest[1::4]])
+                self.assembly = self.assembly._replace(positions=positions)
+            self._require_agreement()
 
     def make_part(
         self, is_forward: bool, sides: Sequence[Sequence[float]], max_gain: float
     ) -> CompiledPart:
         """Return a direction with its numbers; see :meth:`CompiledPart.build`."""
         assembly = self.assembly
-        p = _scale_rows(self.solvers, self.numbers, assembly.pose, assembly.size, is_forward)
-        solver = self.solvers.compile_direction(is_forward, assembly.pose, p, assembly.size)
-        n = self.solvers.equations.n if is_forward else self.solvers.equations.n[::-1]
+        p = self._scale_rows(assembly.pose, assembly.size, is_forward)
+        solver = self._solvers.compile_direction(is_forward, assembly.pose, p, assembly.size)
+        n = self._equations.n if is_forward else self._equations.n[::-1]
         return CompiledPart.build(solver, assembly, p, sides, max_gain, (range(n[0]), range(n[1])))
 
+    def _evaluate_formula(self, x: Array) -> Array:
+        """Return positions of all coordinates by the formula of the range."""
+        formula = self._equations.formulas[self._solvers.starts_at_joint]
+        (y,) = map_samples(formula, [x], [self._add_factors(len(self._other))])
+        z = np.empty((len(x), len(self._columns) + len(self._other)))
+        z[:, self._columns], z[:, self._other] = x, y
+        return z
 
-def _evaluate_formula(solvers: EquationSteps, numbers: Sequence[float], x: Array) -> Array:
-    """Return positions of all coordinates by the formula of the range."""
-    range_columns, other = solvers.sides_of_range
-    formula = solvers.equations.formulas[solvers.starts_at_joint]
-    (y,) = map_samples(formula, [x], [_with_factors(numbers, len(other))])
-    z = np.empty((len(x), len(range_columns) + len(other)))
-    z[:, range_columns], z[:, other] = x, y
-    return z
+    def _assemble(self, z: Array, has_pose: bool) -> Assembly:
+        """
+        Return what follows from positions over the range; with a pose, it is the first one.
 
-
-def _add_near_ends(
-    solvers: EquationSteps, numbers: Sequence[float], domain: Domain, assembly: Assembly
-) -> Assembly:
-    """
-    Return an assembly with positions of the table close to dead centres at the ends of the range.
-
-    The closer a position is to a dead centre, the closer a search has to begin.
-    """
-    range_columns, _ = solvers.sides_of_range
-    is_end, rest = np.isfinite(assembly.ends[:, range_columns[0]]), assembly.positions
-    if not is_end.any():
-        return assembly
-    ends = np.array([[domain.lower[0], 1.0], [domain.upper[0], -1.0]])[is_end]
-    x = (ends[:, :1] + ends[:, 1:] * domain.span * NEAR_ENDS).reshape(-1, 1)
-    near = _evaluate_formula(solvers, numbers, x)
-    rest = np.concatenate([rest[:1], near[np.isfinite(near).all(axis=1)], rest[1::4]])
-    return assembly._replace(positions=rest)
-
-
-def _assemble(
-    solvers: EquationSteps, numbers: Sequence[float], domain: Domain, z: Array, has_pose: bool
-) -> Assembly:
-    """
-    Return what follows from positions over the range; with a pose, it is the first one.
-
-    Ends of the side without a range follow from the positions. They are exact with one coordinate
-    on each side and the whole range on the branch, because the map is then monotone. Otherwise
-    half of the width is added. Gains are in shares of the sizes, so that units do not affect the
-    choice between several unknowns.
-    """
-    range_columns, other = solvers.sides_of_range
-    is_line, at_pose = len(range_columns) == len(other) == 1, 0
-    if is_line:
-        order = np.argsort(z[:, range_columns[0]], kind='stable')
-        z, at_pose = z[order], int(np.flatnonzero(order == 0)[0])
-    slope = _compute_slopes(solvers, numbers, z)
-    reachable = np.isfinite(z).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
-    slope = np.where(reachable[:, np.newaxis, np.newaxis], slope, 0.0)
-    regular = reachable & (np.linalg.svd(slope, compute_uv=False)[:, -1] > 0.0)
-    if not regular.any():
-        raise TransmissionError(
-            'no position of the domain can be reached; check the dimensions',
-            expected='a closed mechanism',
-            found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
+        Ends of the side without a range follow from the positions. They are exact with one
+        coordinate on each side and the whole range on the branch, because the map is then
+        monotone. Otherwise half of the width is added. Gains are in shares of the sizes, so that
+        units do not affect the choice between several unknowns.
+        """
+        columns, other, domain = self._columns, self._other, self._domain
+        is_line, at_pose = len(columns) == len(other) == 1, 0
+        if is_line:
+            order = np.argsort(z[:, columns[0]], kind='stable')
+            z, at_pose = z[order], int(np.flatnonzero(order == 0)[0])
+        slope = self._compute_slopes(z)
+        reachable = np.isfinite(z).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
+        slope = np.where(reachable[:, np.newaxis, np.newaxis], slope, 0.0)
+        regular = reachable & (np.linalg.svd(slope, compute_uv=False)[:, -1] > 0.0)
+        if not regular.any():
+            raise TransmissionError(
+                'no position of the domain can be reached; check the dimensions',
+                expected='a closed mechanism',
+                found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
+            )
+        off_middle = np.abs(
+            (z[:, columns] - np.add(domain.lower, 0.5 * domain.span)) / domain.span
         )
-    off_middle = np.abs(
-        (z[:, range_columns] - np.add(domain.lower, 0.5 * domain.span)) / domain.span
-    )
-    apart = off_middle.sum(axis=1)
-    at_pose = at_pose if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
-    on_branch = regular
-    if len(range_columns) == len(other):
-        side = np.sign(np.linalg.det(slope))
-        on_branch = regular & (side == side[at_pose])
-    size = np.empty(z.shape[1])
-    reach = np.ptp(z[on_branch][:, other], axis=0)
-    size[range_columns], size[other] = domain.span, np.where(reach > 0.0, reach, 1.0)
-    if has_pose:
+        apart = off_middle.sum(axis=1)
+        at_pose = at_pose if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
+        on_branch = regular
+        if len(columns) == len(other):
+            side = np.sign(np.linalg.det(slope))
+            on_branch = regular & (side == side[at_pose])
+        size = np.empty(z.shape[1])
+        reach = np.ptp(z[on_branch][:, other], axis=0)
+        size[columns], size[other] = domain.span, np.where(reach > 0.0, reach, 1.0)
+        if has_pose:
+            size = np.minimum(size, LARGEST_SIZE)
+        values = np.linalg.svd(slope * size[columns] / size[other, np.newaxis], compute_uv=False)
+        gains = [np.linalg.norm(values, axis=1), np.linalg.norm(1.0 / values, axis=1)]
+        typical = [float(np.median(gain[on_branch])) for gain in gains]
+        # Rounding gives a singular position either sign, for example at the ends of a full stroke.
+        singular = reachable & ~(np.fmax(gains[0], 1.0 / typical[1]) * gains[1] <= SURE)
+        seeds = on_branch & ~singular
+        if not seeds.any():
+            raise TransmissionError(
+                'every position of the domain is a dead centre',
+                expected='positions with a regular map in both directions',
+                found=f'gains of at most {gains[0][on_branch].max():g} and at least '
+                f'{gains[1][on_branch].min():g} in the other direction',
+            )
+        lower, upper = np.empty(z.shape[1]), np.empty(z.shape[1])
+        lower[columns], upper[columns] = np.array(domain.bounds).T
+        mapped = on_branch | singular
+        low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
+        is_whole = np.allclose(
+            z[[0, -1]][:, columns].ravel(), [*domain.lower, *domain.upper], 1e-9
+        )
+        is_monotone = is_line and is_whole and bool(mapped.all())
+        margin = (SLACK if is_monotone else 0.5) * (high - low)
+        lower[other], upper[other] = low - margin, high + margin
+        at_pose = at_pose if seeds[at_pose] else int(np.argmin(np.where(seeds, apart, np.inf)))
+        first = [at_pose, *(k for k in np.flatnonzero(seeds).tolist() if k != at_pose)]
+        typical = typical[:: -1 if self._solvers.starts_at_joint else 1]
+        is_exact = np.isin(np.arange(len(size)), columns)
+        # A dead centre at an end is one of the branch if the position beside it is.
+        is_end = is_monotone & ~seeds[[0, -1]] & seeds[[min(1, len(z) - 1), -2 % len(z)]]
+        ends = np.where(is_end[:, np.newaxis], z[[0, -1]], np.nan)
+        return Assembly(
+            z[at_pose], size, lower, upper, is_exact, [*typical, math.inf], z[first], ends
+        )
+
+    def _require_agreement(self) -> None:
+        """Raise an error if another equation contradicts the formula of the range."""
+        columns, z, size = self._columns, self.assembly.positions, self.assembly.size
+        starts_at_joint = self._solvers.starts_at_joint
+        back = self._equations.formulas[not starts_at_joint]
+        if self._solvers.is_implicit or (back is None and not self._equations.is_closed):
+            return
+        if self._equations.is_closed:
+            what, p = 'closure', self._scale_rows(z[0], size, not starts_at_joint)
+            apart = np.abs(map_samples(self._rows, [z], [p])[0])
+        else:
+            what, p = 'inverse', self._add_factors(len(columns))
+            apart = np.abs(map_samples(back, [z[:, self._other]], [p])[0] - z[:, columns])
+            apart = apart / size[columns]
+        worst = int(np.argmax(apart.max(axis=1)))
+        # Close to a dead centre, rounding of a position is magnified to its root.
+        rounding = math.sqrt(1e-15 * np.abs(z / size).max())
+        if rounding <= AGREEMENT and not apart[worst].max() <= AGREEMENT:
+            actuators, joints = (z[worst][side].tolist() for side in self._solvers.sides)
+            raise TransmissionError(
+                f'the {what} contradicts the formula of the range',
+                expected='equations of one mechanism',
+                found=f'a difference of {apart[worst].max():.3g} of the range at actuators '
+                f'{actuators} and joints {joints}',
+            )
+
+    def _add_factors(self, count: int) -> list[float]:
+        """Return the numbers of a direction with neutral factors of its rows."""
+        return [*self._numbers, *(1.0,) * count]
+
+    def _scale_rows(self, pose: Array, size: Array, is_forward: bool) -> list[float]:
+        """Return numbers with factors of the rows: their slopes by shares have length one."""
+        rows = self._equations.rows[0 if is_forward else 1]
+        p = self._add_factors(rows.size1_out(0))
+        length = np.linalg.norm(rows(pose, p)[1].full() * size, axis=1)
+        return [*self._numbers, *(1.0 / np.where(length > 0.0, length, 1.0)).tolist()]
+
+    def _compute_slopes(self, z: Array) -> Array:
+        """Return ``dy/dx`` at positions, from the side of the range; NaN if it is unknown."""
+        given = self._rows.mx_in()
+        whole = ca.Function('slope', given, [ca.densify(self._rows(*given)[-1])])
+        (entries,) = map_samples(whole, [z], [self._add_factors(len(self._other))])
+        jacobian = entries.reshape(len(z), z.shape[1], -1).swapaxes(1, 2)
+        is_finite = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
+        jacobian = np.where(is_finite, jacobian, np.eye(*jacobian.shape[1:]))
+        slope = -np.linalg.pinv(jacobian[:, :, self._other]) @ jacobian[:, :, self._columns]
+        return np.where(is_finite, slope, np.nan)
+
+    def _walk_from_pose(self, pose: Array) -> Array:
+        """Return positions over the range on paths from a pose, which is the first one."""
+        columns, other, domain = self._columns, self._other, self._domain
+        is_forward, p = not self._solvers.starts_at_joint, self._add_factors(len(other))
+
+        def evaluate(z: Array) -> tuple[Array, Array]:
+            miss, jacobian, *_ = (output.full() for output in self._rows(z, p))
+            return miss.ravel(), jacobian[:, other]
+
+        z = iterate_damped(evaluate, pose, other)
+        slope = self._compute_slopes(z[np.newaxis])[0]
+        size = np.empty(len(z))
+        size[columns] = domain.span
+        size[other] = np.abs(pose[other]) + 1e-3 * domain.span.max() + np.abs(slope) @ domain.span
         size = np.minimum(size, LARGEST_SIZE)
-    values = np.linalg.svd(slope * size[range_columns] / size[other, np.newaxis], compute_uv=False)
-    gains = [np.linalg.norm(values, axis=1), np.linalg.norm(1.0 / values, axis=1)]
-    typical = [float(np.median(gain[on_branch])) for gain in gains]
-    # Rounding gives a singular position either sign, for example at the ends of a full stroke.
-    singular = reachable & ~(np.fmax(gains[0], 1.0 / typical[1]) * gains[1] <= SURE)
-    seeds = on_branch & ~singular
-    if not seeds.any():
-        raise TransmissionError(
-            'every position of the domain is a dead centre',
-            expected='positions with a regular map in both directions',
-            found=f'gains of at most {gains[0][on_branch].max():g} and at least '
-            f'{gains[1][on_branch].min():g} in the other direction',
-        )
-    lower, upper = np.empty(z.shape[1]), np.empty(z.shape[1])
-    lower[range_columns], upper[range_columns] = np.array(domain.bounds).T
-    mapped = on_branch | singular
-    low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
-    is_whole = np.allclose(
-        z[[0, -1]][:, range_columns].ravel(), [*domain.lower, *domain.upper], 1e-9
-    )
-    is_monotone = is_line and is_whole and bool(mapped.all())
-    margin = (SLACK if is_monotone else 0.5) * (high - low)
-    lower[other], upper[other] = low - margin, high + margin
-    at_pose = at_pose if seeds[at_pose] else int(np.argmin(np.where(seeds, apart, np.inf)))
-    first = [at_pose, *(k for k in np.flatnonzero(seeds).tolist() if k != at_pose)]
-    typical = typical[:: -1 if solvers.starts_at_joint else 1]
-    is_exact = np.isin(np.arange(len(size)), range_columns)
-    # A dead centre at an end is one of the branch if the position beside it is.
-    is_end = is_monotone & ~seeds[[0, -1]] & seeds[[min(1, len(z) - 1), -2 % len(z)]]
-    ends = np.where(is_end[:, np.newaxis], z[[0, -1]], np.nan)
-    return Assembly(z[at_pose], size, lower, upper, is_exact, [*typical, math.inf], z[first], ends)
-
-
-def _require_agreement(
-    solvers: EquationSteps, numbers: Sequence[float], assembly: Assembly
-) -> None:
-    """Raise an error if the closure or the other formula contradicts the formula of the range."""
-    range_columns, other = solvers.sides_of_range
-    equations, z = solvers.equations, assembly.positions
-    back = equations.formulas[not solvers.starts_at_joint]
-    if not solvers.is_implicit and equations.is_closed:
-        rows = equations.rows[solvers.starts_at_joint]
-        p = _scale_rows(solvers, numbers, z[0], assembly.size, not solvers.starts_at_joint)
-        apart = np.abs(map_samples(rows, [z], [p])[0])
-        what = 'closure'
-    elif not solvers.is_implicit and back is not None:
-        found = map_samples(back, [z[:, other]], [_with_factors(numbers, len(range_columns))])[0]
-        apart, what = np.abs(found - z[:, range_columns]) / assembly.size[range_columns], 'inverse'
-    else:
-        return
-    worst = int(np.argmax(apart.max(axis=1)))
-    # Close to a dead centre, rounding of a position is magnified to its root.
-    rounding = math.sqrt(1e-15 * np.abs(z / assembly.size).max())
-    if rounding <= AGREEMENT and not apart[worst].max() <= AGREEMENT:
-        actuators, joints = (z[worst][side].tolist() for side in solvers.sides)
-        raise TransmissionError(
-            f'the {what} contradicts the formula of the range',
-            expected='equations of one mechanism',
-            found=f'a difference of {apart[worst].max():.3g} of the range at actuators '
-            f'{actuators} and joints {joints}',
-        )
-
-
-def _with_factors(numbers: Sequence[float], count: int) -> list[float]:
-    """Return numbers of a direction with neutral factors of its rows."""
-    return [*numbers, *(1.0,) * count]
-
-
-def _scale_rows(
-    solvers: EquationSteps, numbers: Sequence[float], pose: Array, size: Array, is_forward: bool
-) -> list[float]:
-    """Return numbers with factors of the rows: their slopes by shares have length one."""
-    rows = solvers.equations.rows[0 if is_forward else 1]
-    p = _with_factors(numbers, rows.size1_out(0))
-    length = np.linalg.norm(rows(pose, p)[1].full() * size, axis=1)
-    return [*numbers, *(1.0 / np.where(length > 0.0, length, 1.0)).tolist()]
-
-
-def _compute_slopes(solvers: EquationSteps, numbers: Sequence[float], z: Array) -> Array:
-    """Return ``dy/dx`` at positions, from the side of the range; NaN if it is unknown."""
-    range_columns, other = solvers.sides_of_range
-    rows = solvers.equations.rows[solvers.starts_at_joint]
-    given = rows.mx_in()
-    whole = ca.Function('slope', given, [ca.densify(rows(*given)[-1])])
-    (columns,) = map_samples(whole, [z], [_with_factors(numbers, len(other))])
-    jacobian = columns.reshape(len(z), z.shape[1], -1).swapaxes(1, 2)
-    is_finite = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
-    jacobian = np.where(is_finite, jacobian, np.eye(*jacobian.shape[1:]))
-    slope = -np.linalg.pinv(jacobian[:, :, other]) @ jacobian[:, :, range_columns]
-    return np.where(is_finite, slope, np.nan)
-
-
-def _walk_from_pose(
-    solvers: EquationSteps, numbers: Sequence[float], domain: Domain, pose: Array
-) -> Array:
-    """Return positions over the range on paths from a pose, which is the first one."""
-    range_columns, other = solvers.sides_of_range
-    is_forward = not solvers.starts_at_joint
-    rows = solvers.equations.rows[solvers.starts_at_joint]
-    p = _with_factors(numbers, len(other))
-
-    def evaluate(z: Array) -> tuple[Array, Array]:
-        miss, jacobian, *_ = (row.full() for row in rows(z, p))
-        return miss.ravel(), jacobian[:, other]
-
-    z = iterate_damped(evaluate, pose, other)
-    slope = _compute_slopes(solvers, numbers, z[np.newaxis])[0]
-    size = np.empty(len(z))
-    size[range_columns] = domain.span
-    size[other] = np.abs(pose[other]) + 1e-3 * domain.span.max() + np.abs(slope) @ domain.span
-    size = np.minimum(size, LARGEST_SIZE)
-    states: Any = []
-    if domain.contains(z[range_columns]) and np.isfinite(z).all() and np.isfinite(slope).all():
-        p = _scale_rows(solvers, numbers, z, size, is_forward)
-        solver = solvers.compile_direction(is_forward, z, p, size)
-        fixed = np.zeros(0), solver.corrector.collect_numbers(z, p, size)
-        states = grow_states(solver, fixed, z, np.array(domain.lower), np.array(domain.upper))
-    if not states:
-        raise TransmissionError(
-            'the pose does not determine how the mechanism is assembled',
-            expected=f'a {domain.space} position within {domain.lower} to {domain.upper} '
-            'at which it is closed, and not at a dead centre',
-            found=f'{pose[range_columns].tolist()} with {pose[other].tolist()} in the other space',
-        )
-    if len(states) == 1 or (len(range_columns) > 1 and not are_consistent(solver, fixed, states)):
-        raise TransmissionError(
-            'the closure changes its assembly within the range',
-            expected=f'one assembly over the {domain.space} positions from {domain.lower} to '
-            f'{domain.upper}; narrow the range',
-            found='no path from the pose, or two assemblies on different paths to one position',
-        )
-    return np.array([solver.joints_of_state(state, fixed[0]) for state in states])
+        states: Any = []
+        if domain.contains(z[columns]) and np.isfinite(z).all() and np.isfinite(slope).all():
+            p = self._scale_rows(z, size, is_forward)
+            solver = self._solvers.compile_direction(is_forward, z, p, size)
+            fixed = np.zeros(0), solver.corrector.collect_numbers(z, p, size)
+            states = grow_states(solver, fixed, z, np.array(domain.lower), np.array(domain.upper))
+        if not states:
+            raise TransmissionError(
+                'the pose does not determine how the mechanism is assembled',
+                expected=f'a {domain.space} position within {domain.lower} to {domain.upper} '
+                'at which it is closed, and not at a dead centre',
+                found=f'{pose[columns].tolist()} with {pose[other].tolist()} in the other space',
+            )
+        if len(states) == 1 or (len(columns) > 1 and not are_consistent(solver, fixed, states)):
+            raise TransmissionError(
+                'the closure changes its assembly within the range',
+                expected=f'one assembly over the {domain.space} positions from {domain.lower} to '
+                f'{domain.upper}; narrow the range',
+                found='no path from the pose, or two assemblies on different paths to one '
+                'position',
+            )
+        return np.array([solver.joints_of_state(state, fixed[0]) for state in states])

@@ -23,7 +23,6 @@ from transmission_bridge.transmissions.mechanism_transmission import MechanismTr
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import GEARS
 from transmission_bridge.transmissions.tunable import LiveNumber
-from transmission_bridge.types import Array
 
 _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
 
@@ -129,12 +128,28 @@ class EquationTransmission(MechanismTransmission):
         live = self.live_names
         flat = [float(each) for each in flatten(self._list_inner_gears())]
         flat += [x if name in live else float(x) for name, x in self._list_own_numbers()]
-        self._mechanism = EquationMechanism.build(
-            solvers,
-            flat,
-            self._compute_bare_range(),
-            self._read_pose() if solvers.is_implicit else None,
-        )
+        # The range in the coordinates of the equations.
+        bare, ends = self.domain, np.array([self.domain.lower, self.domain.upper])
+        if not self._list_inner_gears():
+            if space == 'actuator':
+                ends = ends / self.actuator_reduction
+            else:
+                ends = np.array(self.joint_reduction) * (ends - self.joint_offset)
+            bare = Domain.between(space, ends)
+        pose = None
+        if solvers.is_implicit:
+            actuators, joints = (np.asarray(side, dtype=np.float64) for side in self.pose())
+            if (actuators.shape, joints.shape) != tuple((count,) for count in self.members):
+                raise TransmissionError(
+                    f'{type(self).__name__}.pose returns a wrong number of positions',
+                    expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
+                    found=f'{actuators.tolist()} and {joints.tolist()}',
+                )
+            if self._list_inner_gears():
+                actuators = actuators * self.actuator_reduction
+                joints = joints / self.joint_reduction + self.joint_offset
+            pose = actuators, joints
+        self._mechanism = EquationMechanism(solvers, flat, bare, pose)
 
     def _list_inner_gears(self) -> dict[str, tuple[float, ...]]:
         """Return the gears that the equations contain: least squares are those of the robot."""
@@ -147,17 +162,6 @@ class EquationTransmission(MechanismTransmission):
             return (1.0,) * n, (0.0,) * n, (1.0,) * m, (0.0,) * m
         return super()._list_sides()
 
-    def _compute_bare_range(self) -> Domain:
-        """Return the range in the coordinates of the equations."""
-        if self._list_inner_gears():
-            return self.domain
-        ends = np.array([self.domain.lower, self.domain.upper])
-        if self.domain.space == 'actuator':
-            ends = ends / self.actuator_reduction
-        else:
-            ends = np.array(self.joint_reduction) * (ends - self.joint_offset)
-        return Domain.between(self.domain.space, ends)
-
     @property
     def live_names(self) -> Collection[str]:
         """
@@ -167,15 +171,17 @@ class EquationTransmission(MechanismTransmission):
         default these are reductions and offsets, on the side of the range only if this is a
         :meth:`bare_range`; and the numbers of ``p``, if each of them is one of the description.
         """
-        is_bare, own = self.domain is self._bare, self._list_own_numbers()
-        is_read = all(isinstance(each, LiveNumber) for _, each in own)
+        is_bare, numbers = self.domain is self._bare, self._list_own_numbers()
+        is_read = all(isinstance(number, LiveNumber) for _, number in numbers)
         gears = (x for x in super().live_names if is_bare or not x.startswith(self.domain.space))
-        return [*gears, *(name for name, _ in own if is_read)]
+        return [*gears, *(name for name, _ in numbers if is_read)]
 
     def _list_own_numbers(self) -> list[tuple[str, float]]:
         """Return the numbers of ``p`` one after the other, with their names."""
-        own = {name: value for name, value in vars(self.p).items() if not isinstance(value, str)}
-        return [(name, each) for name, x in own.items() for each in flatten({name: x})]
+        numbers = {
+            name: value for name, value in vars(self.p).items() if not isinstance(value, str)
+        }
+        return [(name, number) for name, x in numbers.items() for number in flatten({name: x})]
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> EquationTransmission:
@@ -231,19 +237,6 @@ class EquationTransmission(MechanismTransmission):
             found='no pose',
         )
 
-    def _read_pose(self) -> tuple[Array, Array]:
-        actuators, joints = (np.asarray(each, dtype=np.float64) for each in self.pose())
-        if (actuators.shape, joints.shape) != tuple((count,) for count in self.members):
-            raise TransmissionError(
-                f'{type(self).__name__}.pose returns a wrong number of positions',
-                expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
-                found=f'{actuators.tolist()} and {joints.tolist()}',
-            )
-        if self._list_inner_gears():
-            actuators = actuators * self.actuator_reduction
-            joints = joints / self.joint_reduction + self.joint_offset
-        return actuators, joints
-
 
 @lru_cache(maxsize=256)
 def _compile_equations(
@@ -254,7 +247,7 @@ def _compile_equations(
 ) -> EquationSteps:
     # A subclass sets an equation of its parent to ``None`` to remove it.
     equations = {name: getattr(cls, name, None) for name in _EQUATIONS}
-    functions = {name: each for name, each in equations.items() if each is not None}
+    functions = {name: equation for name, equation in equations.items() if equation is not None}
     needed = 'actuator_position' if space == 'joint' else 'joint_position'
     if needed not in functions and 'closure' not in functions:
         raise TransmissionError(

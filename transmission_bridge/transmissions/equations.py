@@ -22,14 +22,13 @@ import warnings
 import casadi as ca
 
 from transmission_bridge.errors import counted, TransmissionError
+from transmission_bridge.transmissions.expressions import Expression
 from transmission_bridge.transmissions.mechanism.block_system import make_solver
 from transmission_bridge.transmissions.transmission import GEARS
 from transmission_bridge.transmissions.tunable import as_floats
 
 #: A number of a mechanism, a vector of numbers, or a tuple of vectors.
 Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
-
-Expression: TypeAlias = Any
 
 
 def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
@@ -100,11 +99,11 @@ def build_equations(
             return symbols[-1]
         return tuple(make_symbol(name, part) for part in counts)
 
-    own = {name: make_symbol(name, counts) for name, counts in shape}
+    by_name = {name: make_symbol(name, counts) for name, counts in shape}
     actuator_reduction, joint_reduction, joint_offset = (
-        own.pop(name, neutral) for name, neutral in GEARS.items()
+        by_name.pop(name, neutral) for name, neutral in GEARS.items()
     )
-    p, numbers = SimpleNamespace(**own, **dict(choices)), ca.vertcat(*symbols)
+    p, numbers = SimpleNamespace(**by_name, **dict(choices)), ca.vertcat(*symbols)
     a, q = sides = ca.SX.sym('a', n[0]), ca.SX.sym('q', n[1])
     bare = a / actuator_reduction, joint_reduction * (q - joint_offset)
 
@@ -130,15 +129,19 @@ def build_equations(
         found[0] = found[0] / joint_reduction + joint_offset
     if found[1] is not None:
         found[1] = found[1] * actuator_reduction
-    stated = [other - each for other, each in zip((q, a), found, strict=True) if each is not None]
+    stated = [
+        other - output for other, output in zip((q, a), found, strict=True) if output is not None
+    ]
     closure = call_equation('closure', min(n) if stated else n[0 if starts_at_joint else 1], *bare)
     stated = stated[:: -1 if starts_at_joint else 1]
     stated = ([] if closure is None else [closure]) + stated
     made = []
-    for unknown, each in zip((1, 0), found, strict=True):
+    for unknown, output in zip((1, 0), found, strict=True):
         p_and_factors = ca.vertcat(numbers, ca.SX.sym('factor', n[unknown]))
         given = sides[1 - unknown]
-        formula = None if each is None else ca.Function('formula', [given, p_and_factors], [each])
+        formula = (
+            None if output is None else ca.Function('formula', [given, p_and_factors], [output])
+        )
         made.append((formula, *_derive_rows(stated, sides, p_and_factors, unknown)))
     formulas, rows, bends = zip(*made, strict=True)
     return Equations(n, formulas, rows, bends, closure is not None)

@@ -109,9 +109,9 @@ def find_drive_place(name: str, value: str) -> str:
         return ''
     for word in (*words, find_meaning(name)):
         if word in _DRIVE:
-            place, neutral = _DRIVE[word]
+            phrase, neutral = _DRIVE[word]
             text = value.strip().lower()
             with suppress(ValueError):
                 text = f'{float(text):g}'
-            return '' if text in neutral else place
+            return '' if text in neutral else phrase
     return ''

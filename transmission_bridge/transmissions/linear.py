@@ -97,7 +97,7 @@ class LinearTransmission(Transmission):
             actuator_ratio or (Ratio(),) * n_actuators,
         )
         with np.errstate(all='ignore'):
-            joints, actuators = ([each.value for each in side] for side in self._ratios)
+            joints, actuators = ([ratio.value for ratio in side] for side in self._ratios)
             scale = np.outer(joints, actuators)
             self._matrix = _freeze_array('matrix', self._matrix / scale)
             #: Whether the ratios of joints and of actuators are factors of the inverse: a
@@ -144,7 +144,7 @@ class LinearTransmission(Transmission):
         forward = direction == ACTUATOR_TO_JOINT
         exponent = -1 if forward != (quantity is Quantity.EFFORT) else 1
         joints, actuators = (
-            [each.list_factors(exponent) if is_factor else () for each in side]
+            [ratio.list_factors(exponent) if is_factor else () for ratio in side]
             for side, is_factor in zip(self._ratios, self._is_factor, strict=True)
         )
         outputs, inputs = (joints, actuators) if forward else (actuators, joints)

@@ -313,42 +313,39 @@ class CoupledTransmission(LinearTransmission):
     @classmethod
     def from_spec(cls, reader: SpecReader) -> CoupledTransmission:
         """Build from any numbers of joints and actuators and one of the three spellings."""
-        return cls(_read_matrix(reader), reader.actuator_reductions(), reader.joint_offsets())
-
-
-def _read_matrix(reader: SpecReader) -> list[list[float]]:
-    n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
-    text = reader.text('matrix', default='').strip(' \t\r\n;')
-    if text:
-        rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
-    else:
-        rows = [_read_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
-    if [len(row) for row in rows] != [n_actuators] * n_joints:
-        raise reader.error(
-            'the matrix does not fit the joints and actuators',
-            parameter='matrix' if text else 'rows',
-            expected=f'{counted(n_joints, "row")} (joints) of '
-            f'{counted(n_actuators, "number")} (actuators)',
-            found='; '.join(' '.join(f'{entry:g}' for entry in row) for row in rows),
-        )
-    return [
-        [
-            reader.declare(
-                ('matrix', f'joint{i}', f'actuator{k}'),
-                entry,
-                f'Motion of joint{i} per motion of actuator{k}.',
+        n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
+        text = reader.text('matrix', default='').strip(' \t\r\n;')
+        if text:
+            rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
+        else:
+            rows = [_read_row(reader, joint, n_actuators) for joint in range(1, n_joints + 1)]
+        if [len(row) for row in rows] != [n_actuators] * n_joints:
+            raise reader.error(
+                'the matrix does not fit the joints and actuators',
+                parameter='matrix' if text else 'rows',
+                expected=f'{counted(n_joints, "row")} (joints) of '
+                f'{counted(n_actuators, "number")} (actuators)',
+                found='; '.join(' '.join(f'{entry:g}' for entry in row) for row in rows),
             )
-            for k, entry in enumerate(row, 1)
+        matrix = [
+            [
+                reader.declare(
+                    ('matrix', f'joint{i}', f'actuator{k}'),
+                    entry,
+                    f'Motion of joint{i} per motion of actuator{k}.',
+                )
+                for k, entry in enumerate(row, 1)
+            ]
+            for i, row in enumerate(rows, 1)
         ]
-        for i, row in enumerate(rows, 1)
-    ]
+        return cls(matrix, reader.actuator_reductions(), reader.joint_offsets())
 
 
 def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
     text = reader.text(f'joint{joint}', default='')
     if text:
         return reader.parse_numbers(f'joint{joint}', text)
-    names = [f'joint{joint}_output{actuator + 1}' for actuator in range(n_actuators)]
+    names = [f'joint{joint}_output{actuator}' for actuator in range(1, n_actuators + 1)]
     entries = [reader.text(name, default='') for name in names]
     if not any(entries):
         raise reader.error(
@@ -357,5 +354,4 @@ def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, 
             expected=f'<param name="joint{joint}"> with {counted(n_actuators, "number")}, or '
             '<param name="matrix"> with all rows',
         )
-    found = map(reader.parse_numbers, names, entries)
-    return tuple(number for numbers in found for number in numbers)
+    return tuple(x for numbers in map(reader.parse_numbers, names, entries) for x in numbers)

@@ -179,49 +179,34 @@ class MechanismTransmission(Transmission):
     def _map_values(
         self, direction: Direction, quantity: Quantity, values: Array, **options: Any
     ) -> Array:
-        map_rows = partial(self._map_rows, direction, guess=options['guess'])
-        report, nothing = options['report'], np.full(values.shape, np.nan)
-        if quantity is Quantity.POSITION:
-            return map_rows((values, nothing, nothing), report)[0]
-        where = _require_shape('at', options['at'], values.shape)
-        if quantity is Quantity.EFFORT:
-            return map_rows((where, nothing, values), report)[2]
-        if quantity is Quantity.VELOCITY:
-            return map_rows((where, values, nothing), report)[1]
-        moving = _require_shape('rate', options['rate'], values.shape)
-        _, along, bend = map_rows((where, values, nothing), report, moving=moving)
-        return along + bend
-
-    def _map_rows(
-        self,
-        direction: Direction,
-        rows: tuple[Array, Array, Array],
-        report: MapReport | None,
-        *,
-        guess: npt.ArrayLike | None,
-        moving: Array | None = None,
-    ) -> list[Array]:
-        """Map the three rows; accelerations at constant velocities ``moving`` replace efforts."""
-        parts = self.parts(direction)
+        report, guess = options['report'] or MapReport(), options['guess']
+        at = values
+        if quantity is not Quantity.POSITION:
+            at = _require_shape('at', options['at'], values.shape)
+        moving = None
+        if quantity is Quantity.ACCELERATION:
+            moving = _require_shape('rate', options['rate'], values.shape)
+        row = {Quantity.POSITION: 0, Quantity.EFFORT: 2}.get(quantity, 1)
+        rows = [at, *(np.full(values.shape, np.nan) for _ in range(2))]
+        rows[row] = values
+        parts, batch = self.parts(direction), values.shape[:-1]
         n_out = sum(len(part.outputs) for part in parts)
-        batch = rows[0].shape[:-1]
         near = None
         if guess is not None:
             near = _require_shape('guess', guess, (*batch, n_out)).reshape(-1, n_out)
-        flat = [row.reshape(-1, row.shape[-1]) for row in rows]
-        results = [np.full((len(flat[0]), n_out), np.nan) for _ in rows]
+        flat = [each.reshape(-1, values.shape[-1]) for each in rows]
+        result = np.full((len(flat[0]), n_out), np.nan)
         for part in parts:
-            given = [row[:, part.inputs] for row in flat]
-            *found, after, status = part.map_samples(
+            given = [each[:, part.inputs] for each in flat]
+            *outputs, after, status = part.map_samples(
                 given, None if near is None else near[:, part.outputs]
             )
-            (report or MapReport()).count(status)
+            report.count(status)
+            result[:, part.outputs] = outputs[row]
             if moving is not None:
                 rates = moving.reshape(flat[0].shape)[:, part.inputs]
-                found[2] = part.compute_accelerations(given[0], rates, after)
-            for result, each in zip(results, found, strict=True):
-                result[:, part.outputs] = each
-        return [result.reshape(*batch, n_out) for result in results]
+                result[:, part.outputs] += part.compute_accelerations(given[0], rates, after)
+        return result.reshape(*batch, n_out)
 
 
 def _require_shape(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

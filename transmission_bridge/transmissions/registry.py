@@ -148,7 +148,15 @@ class Registry:
             try:
                 loaded: type[Transmission] = entry_points[0].load()
             except (Exception, SystemExit) as error:  # affects the types of the module only
-                raise _import_error(entry_points[0], error) from None
+                said = f'failed to import: {type(error).__name__}: {error}'
+                details = traceback.format_exc()
+                missing = error.name or '' if isinstance(error, ImportError) else ''
+                if missing == 'casadi':
+                    said, details = f'needs CasADi, which is not installed: {INSTALL_CASADI}', ''
+                elif missing.partition('.')[0] == _PACKAGE:
+                    said += f'; install a version of the plugin for this version of {_PACKAGE}'
+                said = f"transmission type '{type_name}' ({entry_points[0].value}) {said}"
+                raise PluginError(said, type_name=type_name, details=details) from None
             problem = _describe_problem(loaded)
             if not problem:
                 return loaded
@@ -178,21 +186,6 @@ def _describe_problem(loaded: object) -> str:
     if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:
         undefined.add('from_spec')
     return f'does not define {", ".join(sorted(undefined))}' if undefined else ''
-
-
-def _import_error(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
-    said = f'failed to import: {type(error).__name__}: {error}'
-    details = traceback.format_exc()
-    missing = error.name or '' if isinstance(error, ImportError) else ''
-    if missing == 'casadi':
-        said, details = f'needs CasADi, which is not installed: {INSTALL_CASADI}', ''
-    elif missing.partition('.')[0] == _PACKAGE:
-        said += f'; install a version of the plugin for this version of {_PACKAGE}'
-    return PluginError(
-        f"transmission type '{entry_point.name}' ({entry_point.value}) {said}",
-        type_name=entry_point.name,
-        details=details,
-    )
 
 
 def _distribution_of(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:

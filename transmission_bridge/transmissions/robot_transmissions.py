@@ -99,7 +99,7 @@ class RobotTransmissions(Robot):
         )
 
     def _pass_through_units(self, texts: Mapping[str, str]) -> dict[str, ActuatorUnits]:
-        found, lost = {}, self.lost_actuators
+        units_of, lost = {}, self.lost_actuators
         for name, text in texts.items():
             if name in lost:
                 continue
@@ -128,8 +128,8 @@ class RobotTransmissions(Robot):
                     expected=error.expected,
                     found=error.found,
                 ) from None
-            found[name] = units
-        return found
+            units_of[name] = units
+        return units_of
 
     # -- contents --------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class RobotTransmissions(Robot):
     @property
     def pass_through(self) -> tuple[str, ...]:
         """Names of the joints that pass through."""
-        return tuple(each.spec.joints[0].name for each in self.bindings if each.is_identity)
+        return tuple(b.spec.joints[0].name for b in self.bindings if b.is_identity)
 
     @property
     def refused(self) -> tuple[_Refused, ...]:

@@ -22,6 +22,7 @@ from transmission_bridge.description import (
     ParameterSpec,
     REDUCTION_TAGS,
     RobotDescription,
+    Severity,
     TransmissionEnd,
     TransmissionSpec,
 )
@@ -197,7 +198,7 @@ class SpecReader:
             elements.
         :raises ParameterError: If it is out of range.
         """
-        path, parameter = self._find_parameter(name, joint, actuator, required=default is None)
+        path, parameter = self._find_parameter(name, joint, actuator, default)
         value = default or 0.0
         if parameter is not None:
             what = f'parameter {".".join(path)} (line {parameter.line})'
@@ -235,7 +236,7 @@ class SpecReader:
             numbers, or has a wrong length.
         :raises ParameterError: If one is set to a number that is not finite.
         """
-        path, parameter = self._find_parameter(name, joint, actuator, required=default is None)
+        path, parameter = self._find_parameter(name, joint, actuator, default)
         values = self.parse_numbers(name, parameter.value) if parameter else tuple(default or ())
         if len(values) != len(labels):
             raise self.error(
@@ -296,7 +297,7 @@ class SpecReader:
         :raises TransmissionError: If it is missing and required, or given by two different
             elements.
         """
-        _, parameter = self._find_parameter(name, joint, actuator, required=default is None)
+        _, parameter = self._find_parameter(name, joint, actuator, default)
         return parameter.value if parameter else default or ''
 
     def elements(self, name: str) -> tuple[ParameterSpec, ...]:
@@ -304,9 +305,9 @@ class SpecReader:
         return self._mark_used(spec for spec in self.spec.parameters if spec.name == name)
 
     def _find_parameter(
-        self, name: str, joint: int | None, actuator: int | None, *, required: bool
+        self, name: str, joint: int | None, actuator: int | None, default: object
     ) -> tuple[ParameterPath, ParameterSpec | None]:
-        """Return the path of a parameter, and the parameter if it is given."""
+        """Return the path of a parameter, and the parameter if it is given or required."""
         scope: ParameterPath = ()
         parameters = self.spec.parameters
         for side, index in (('joints', joint), ('actuators', actuator)):
@@ -315,23 +316,22 @@ class SpecReader:
                 scope, parameters = (side, member.name), member.parameters
         path = (*scope, name)
         self._names.append(name)
-        parameter = self._pick(
-            name, self._mark_used(spec for spec in parameters if spec.name == name)
-        )
-        if parameter is None and required:
+        named = self._mark_used(spec for spec in parameters if spec.name == name)
+        parameter = self._pick(name, named)
+        if parameter is None and default is None:
             raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
         return path, parameter
 
-    def _pick(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
+    def _pick(self, name: str, named: Sequence[ParameterSpec]) -> ParameterSpec | None:
         """Return the parameter; several are accepted if their values are equal."""
-        if len({spec.value for spec in found}) > 1:
+        if len({spec.value for spec in named}) > 1:
             raise self.error(
                 f'parameter {name} is given more than once',
                 parameter=name,
                 expected='one value',
-                found=', '.join(f'{spec.value!r} in line {spec.line}' for spec in found),
+                found=', '.join(f'{spec.value!r} in line {spec.line}' for spec in named),
             )
-        return found[0] if found else None
+        return named[0] if named else None
 
     def _mark_used(self, specs: Iterable[ParameterSpec]) -> tuple[ParameterSpec, ...]:
         """Mark these parameters as used."""
@@ -369,9 +369,29 @@ class SpecReader:
             tag = "the URDF's <limit>" if scope[0] == 'joints' else '<limit>'
             self._asked.append(_Request(LIMIT, scope, tag, False, math.inf))
         for member in self.spec.actuators:
-            given = self._read_limits(member)
-            if not given:
+            texts: dict[str, str] = {}
+            for spec in self._list_unused(member.parameters):
+                is_element = spec.name == 'limit' and not spec.value and not spec.children
+                if not is_element and spec.name not in ACTUATOR_LIMITS:
+                    continue
+                self._mark_used([spec])
+                for name, text in spec.attributes if is_element else [(spec.name, spec.value)]:
+                    if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
+                        raise self.error(
+                            f"the limit of actuator '{member.name}' (line {spec.line}) is invalid",
+                            parameter=name,
+                            expected=f'each of {", ".join(ACTUATOR_LIMITS)} at most once',
+                            found=f'{name}={text!r}',
+                        )
+            if not texts:
                 continue
+            # A limit that is removed becomes infinite.
+            given = {
+                name: float(text)
+                if text in INFINITE
+                else self._parse_number(f"limit {name} of actuator '{member.name}'", name, text)
+                for name, text in texts.items()
+            }
             lower, upper, *_ = (
                 self.declare(
                     ('actuators', member.name, 'limit', name),
@@ -388,29 +408,6 @@ class SpecReader:
                     expected='lower <= upper',
                     found=f'{lower:g} and {upper:g}',
                 )
-
-    def _read_limits(self, member: TransmissionEnd) -> dict[str, float]:
-        texts: dict[str, str] = {}
-        for spec in self._list_unused(member.parameters):
-            is_element = spec.name == 'limit' and not spec.value and not spec.children
-            if not is_element and spec.name not in ACTUATOR_LIMITS:
-                continue
-            self._mark_used([spec])
-            for name, text in spec.attributes if is_element else [(spec.name, spec.value)]:
-                if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
-                    raise self.error(
-                        f"the limit of actuator '{member.name}' (line {spec.line}) is invalid",
-                        parameter=name,
-                        expected=f'each of {", ".join(ACTUATOR_LIMITS)} at most once',
-                        found=f'{name}={text!r}',
-                    )
-        # A limit that is removed becomes infinite.
-        return {
-            name: float(text)
-            if text in INFINITE
-            else self._parse_number(f"limit {name} of actuator '{member.name}'", name, text)
-            for name, text in texts.items()
-        }
 
     def actuator_units(self, *, turn: bool) -> dict[str, ActuatorUnits]:
         """
@@ -521,7 +518,12 @@ class SpecReader:
         # ros2_control ignores it silently. If it counted here, one URDF would move the robot
         # in opposite directions there and here.
         is_reversed = meaning == REVERSED and spec.value.lower() != 'false'
-        read = self._find_read(MECHANICAL_REDUCTION if is_reversed else meaning, scope)
+        field = MECHANICAL_REDUCTION if is_reversed else meaning
+        # The numbers here if one is the own of a member, otherwise all.
+        read = [asked for asked in self._asked if asked.field == field]
+        here = [asked for asked in read if scope and asked.scope == scope]
+        if any(not asked.tag.startswith('<param') for asked in here):
+            read = here
         wrong = [x for x in read if not (x.given or _is_number(spec.value, x.value))]
         is_error = bool(wrong) or is_reversed or meaning in (*UNITS, *BY_ROLE)
         places = [f'{x.tag} in {self._describe_scope(x.scope)}' for x in wrong or read]
@@ -542,25 +544,12 @@ class SpecReader:
             message = f"transmission '{self.spec.name}' cannot be used: {message}"
         elif is_of_driver:
             message += ': it is left to the driver'
-        return Finding(
-            'error' if is_error else 'info' if is_of_driver else 'warning',
-            message,
-            line=spec.line,
-            path=spec.path,
-            expected=expected,
-            found=repr(spec.value),
-            subject=self.spec.name,
-            fatal_if_strict=not is_of_driver,
-        )
+        severity: Severity = 'error' if is_error else 'info' if is_of_driver else 'warning'
+        about = spec, severity, message, expected, repr(spec.value), self.spec.name
+        return Finding.about(*about, fatal_if_strict=not is_of_driver)
 
     def _describe_scope(self, scope: ParameterPath) -> str:
         return f"{scope[0][:-1]} '{scope[1]}'" if scope else f"transmission '{self.spec.name}'"
-
-    def _find_read(self, field: str, scope: ParameterPath) -> list[_Request]:
-        """Return the numbers at ``scope`` if one is the own of a member, otherwise all."""
-        of_field = [request for request in self._asked if request.field == field]
-        here = [request for request in of_field if scope and request.scope == scope]
-        return here if any(not request.tag.startswith('<param') for request in here) else of_field
 
 
 def _is_number(text: str, value: float) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 import math
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -18,7 +18,7 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, EquationSteps
 from transmission_bridge.transmissions.equations import Equations
-from transmission_bridge.transmissions.expressions import all_of, known_if
+from transmission_bridge.transmissions.expressions import all_of, Expression, known_if
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.types import Array
@@ -40,16 +40,6 @@ def interpolate_monotone(x: Array, y: Array) -> Array:
         ``(pieces, 5)``.
     :raises TransmissionError: If the points do not meet these conditions.
     """
-    _require_monotone(x, y)
-    width = np.diff(x)
-    chord = np.diff(y) / width
-    slope = _point_slopes(width, chord)
-    square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
-    cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
-    return np.stack((x[:-1], y[:-1], slope[:-1], square, cube), axis=1)
-
-
-def _require_monotone(x: Array, y: Array) -> None:
     expected = ''
     if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
         expected = 'two columns of equal length, two points or more'
@@ -60,34 +50,26 @@ def _require_monotone(x: Array, y: Array) -> None:
     elif not ((np.diff(y) > 0.0).all() or (np.diff(y) < 0.0).all()):
         expected = 'each column to increase, or to decrease, from point to point'
     if expected:
+        found = f'{x.tolist()} and {y.tolist()}'
         raise TransmissionError(
-            'the table is invalid',
-            parameter='table',
-            expected=expected,
-            found=f'{x.tolist()} and {y.tolist()}',
+            'the table is invalid', parameter='table', expected=expected, found=found
         )
-
-
-def _point_slopes(width: Array, chord: Array) -> Array:
-    if len(width) == 1:
-        return np.array([chord[0], chord[0]])
-    weight_before = 2.0 * width[1:] + width[:-1]
-    weight_after = width[1:] + 2.0 * width[:-1]
-    inner = (weight_before + weight_after) / (
-        weight_before / chord[:-1] + weight_after / chord[1:]
-    )
-    first = _end_slope(width[0], width[1], chord[0], chord[1])
-    last = _end_slope(width[-1], width[-2], chord[-1], chord[-2])
-    return np.concatenate([[first], inner, [last]])
-
-
-def _end_slope(width: float, next_width: float, chord: float, next_chord: float) -> float:
-    parabola = ((2.0 * width + next_width) * chord - width * next_chord) / (width + next_width)
-    low, high = sorted((0.0, 3.0 * chord))
-    return min(max(parabola, low), high)
-
-
-Expression: TypeAlias = Any
+    width = np.diff(x)
+    chord = np.diff(y) / width
+    slope = np.full(len(x), chord[0])
+    if len(width) > 1:
+        weight_before = 2.0 * width[1:] + width[:-1]
+        weight_after = width[1:] + 2.0 * width[:-1]
+        harmonic = weight_before / chord[:-1] + weight_after / chord[1:]
+        slope[1:-1] = (weight_before + weight_after) / harmonic
+        for end, inner in ((0, 1), (-1, -2)):
+            step, next_step = width[end], width[inner]
+            parabola = (2.0 * step + next_step) * chord[end] - step * chord[inner]
+            low, high = sorted((0.0, 3.0 * chord[end]))
+            slope[end] = min(max(parabola / (step + next_step), low), high)
+    square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
+    cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
+    return np.stack((x[:-1], y[:-1], slope[:-1], square, cube), axis=1)
 
 
 class TabulatedTransmission(MechanismTransmission):
@@ -156,13 +138,49 @@ class TabulatedTransmission(MechanismTransmission):
         bare = Domain.between('actuator', ends)
         self.domain = Domain.between('actuator', self.actuator_reduction[0] * ends)
         steps = _build_table_steps(len(x), n)
-        self._mechanism = EquationMechanism.build(steps, numbers, bare, None)
+        self._mechanism = EquationMechanism(steps, numbers, bare, None)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
         """Build from one actuator, its joints and the table in one of its two spellings."""
         reader.require_members(joints=len(reader.spec.joints), actuators=1)
-        actuator, *joints = _read_table(reader)
+        n = len(reader.spec.joints)
+        names = ['actuator', *([f'joint{k}' for k in range(1, n + 1)] if n > 1 else ['joint'])]
+        points = reader.elements('point')
+        columns = [reader.text(name, default='') for name in names]
+        given = [name for name, column in zip(names, columns, strict=True) if column]
+        if bool(points) == (given == names) or (points and given):
+            attributes = ' '.join(f'{name}=""' for name in names)
+            raise reader.error(
+                'the table is missing or ambiguous',
+                parameter='actuator',
+                expected=f'<param>s with the names {", ".join(names)}, or <point {attributes}/> '
+                'elements',
+                found=', '.join(['<point>'] * bool(points) + given) or 'neither',
+            )
+        rows = [dict(point.attributes) for point in points]
+        for point, row in zip(points, rows, strict=True):
+            if row.keys() != {*names}:
+                raise reader.error(
+                    f'the point in line {point.line} is invalid',
+                    parameter='point',
+                    expected=f'attributes {", ".join(names)}',
+                    found=', '.join(row) or 'none',
+                )
+        if points:
+            columns = [' '.join(row[name] for row in rows) for name in names]
+        actuator, *joints = table = [
+            reader.parse_numbers('point' if points else name, column)
+            for name, column in zip(names, columns, strict=True)
+        ]
+        if len({*map(len, table)}) > 1:
+            lengths = zip(names, map(len, table), strict=True)
+            raise reader.error(
+                'the columns of the table are not equally long',
+                parameter='point' if points else 'actuator',
+                expected='a number of each member at each point',
+                found=', '.join(f'{length} of {name}' for name, length in lengths),
+            )
         return cls(
             actuator,
             list(zip(*joints, strict=True)),
@@ -234,8 +252,8 @@ def _build_table_steps(count: int, n: int) -> EquationSteps:
 
     def evaluate(a: Any, x: Any, joints: list[Any]) -> list[Any]:
         """Return positions of the joints, their derivatives, and their second derivatives."""
-        found = [curve(a, pick(joint, x, a)) for joint in joints]
-        return [ca.vertcat(*each) for each in zip(*found, strict=True)]
+        curves = [curve(a, pick(joint, x, a)) for joint in joints]
+        return [ca.vertcat(*values) for values in zip(*curves, strict=True)]
 
     z, rates = ca.MX.sym('z', 1 + n), ca.MX.sym('rates', 1 + n)
     a, q = ca.MX.sym('a', 1), ca.MX.sym('q', n)
@@ -298,45 +316,3 @@ def _build_piece_functions() -> tuple[Any, Any]:
     for end in (ca.SX(0.0), width):
         along = ca.if_else(ca.fabs(evaluate(end)[0] + y - q) <= near, end, along)
     return curve, ca.Function('search', [q, piece], [x + along], {'cse': True})
-
-
-def _read_table(reader: SpecReader) -> list[tuple[float, ...]]:
-    """Return the columns of the actuator and of each joint."""
-    n = len(reader.spec.joints)
-    names = ['actuator', *([f'joint{k}' for k in range(1, n + 1)] if n > 1 else ['joint'])]
-    points = reader.elements('point')
-    columns = [reader.text(name, default='') for name in names]
-    given = [name for name, column in zip(names, columns, strict=True) if column]
-    if bool(points) == (given == names) or (points and given):
-        attributes = ' '.join(f'{name}=""' for name in names)
-        raise reader.error(
-            'the table is missing or ambiguous',
-            parameter='actuator',
-            expected=f'<param>s with the names {", ".join(names)}, or <point {attributes}/> '
-            'elements',
-            found=', '.join(['<point>'] * bool(points) + given) or 'neither',
-        )
-    rows = [dict(point.attributes) for point in points]
-    for point, row in zip(points, rows, strict=True):
-        if row.keys() != {*names}:
-            raise reader.error(
-                f'the point in line {point.line} is invalid',
-                parameter='point',
-                expected=f'attributes {", ".join(names)}',
-                found=', '.join(row) or 'none',
-            )
-    if points:
-        columns = [' '.join(row[name] for row in rows) for name in names]
-    table = [
-        reader.parse_numbers('point' if points else name, column)
-        for name, column in zip(names, columns, strict=True)
-    ]
-    if len({*map(len, table)}) > 1:
-        lengths = zip(names, map(len, table), strict=True)
-        raise reader.error(
-            'the columns of the table are not equally long',
-            parameter='point' if points else 'actuator',
-            expected='a number of each member at each point',
-            found=', '.join(f'{length} of {name}' for name, length in lengths),
-        )
-    return table

@@ -244,8 +244,8 @@ def slope_of(transmission: Transmission, direction: Direction, x: Array) -> Arra
 def overrides_of(cls: type) -> list[str]:
     """Return which of :data:`DERIVED` a class defines outside of this package."""
     package = __name__.partition('.')[0] + '.'
-    foreign = [each for each in cls.__mro__ if not each.__module__.startswith(package)]
-    return [name for name in DERIVED if any(name in vars(each) for each in foreign)]
+    foreign = [base for base in cls.__mro__ if not base.__module__.startswith(package)]
+    return [name for name in DERIVED if any(name in vars(base) for base in foreign)]
 
 
 def as_real(name: str, values: npt.ArrayLike) -> Array:

@@ -44,12 +44,12 @@ class LiveNumber(float):
 
 def as_floats(values: Iterable[float]) -> tuple[float, ...]:
     """Return numbers as floats; live numbers keep their paths."""
-    return tuple(each if isinstance(each, LiveNumber) else float(each) for each in values)
+    return tuple(value if isinstance(value, LiveNumber) else float(value) for value in values)
 
 
 def list_paths(values: Iterable[float]) -> dict[int, ParameterPath]:
     """Return the paths of the live numbers among ``values``, by index."""
-    return {k: each.path for k, each in enumerate(values) if isinstance(each, LiveNumber)}
+    return {k: value.path for k, value in enumerate(values) if isinstance(value, LiveNumber)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Tunable:
     @property
     def unit(self) -> str:
         """The unit in brackets at the end of its description, or an empty string."""
-        found = re.search(r'\[([^]]*)\]\W*$', self.description)
-        return found[1] if found else ''
+        bracket = re.search(r'\[([^]]*)\]\W*$', self.description)
+        return bracket[1] if bracket else ''
 
     @property
     def shapes_map(self) -> bool:

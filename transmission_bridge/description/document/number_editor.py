@@ -65,13 +65,15 @@ class NumberEditor:
         parsed = parse_xml(self._text)
         pairs = zip((parsed, *parsed.iterate_below()), self._root.iter('*'), strict=True)
         #: By paths in the specs, for example ``/robot/transmission[2]``.
-        self._elements: dict[str, Any] = {each.path: element for each, element in pairs}
+        self._elements: dict[str, Any] = {
+            parsed_element.path: element for parsed_element, element in pairs
+        }
 
     def result(self) -> bytes:
         """Return the description with all changes."""
         ending = '\r\n' if '\r\n' in self._raw else '\n' if '\n' in self._raw else '\r'
         prolog = self._raw.replace('\r\n', '\n').replace('\r', '\n')
-        start = next(each.start() for each in MARKUP.finditer(self._text) if each[1])
+        start = next(mark.start() for mark in MARKUP.finditer(self._text) if mark[1])
         text = prolog[: len(prolog) - len(self._text) + start]
         for node in (self._root, *self._root.itersiblings()):
             text += '\n' * (node is not self._root)
@@ -138,24 +140,28 @@ class NumberEditor:
         for element in self._root.iterchildren('{*}joint'):
             for limit in element.iterchildren('{*}limit') if element.get('name') == joint else ():
                 ends = {'lower': lower, 'upper': upper}
-                return all(_set_attribute(limit, name, each) for name, each in ends.items())
+                return all(_set_attribute(limit, name, number) for name, number in ends.items())
         return False
 
     def set_attribute(self, parameter: ParameterSpec, attribute: str, value: float) -> bool:
         """Set an attribute of an element that a type reads, or add it."""
         return _set_attribute(self._elements[parameter.path], attribute, value)
 
-    def set_parameter(self, owner: Owner, name: str, place: int, value: float) -> bool:
+    def set_parameter(self, owner: Owner, name: str, index: int, value: float) -> bool:
         """
         Set one number of a parameter.
 
         :param owner: The transmission, joint or actuator that has the parameter.
-        :param place: Index of the number in the parameter.
+        :param index: Index of the number in the parameter.
         :returns: Whether it exists.
         """
-        paths = [each.path.partition('/@') for each in owner.parameters if each.name == name]
+        paths = [
+            parameter.path.partition('/@')
+            for parameter in owner.parameters
+            if parameter.name == name
+        ]
         return bool(paths) and all(
-            _set_word(self._elements[path], attribute, place, value)
+            _set_word(self._elements[path], attribute, index, value)
             for path, _, attribute in paths
         )
 
@@ -182,7 +188,7 @@ class NumberEditor:
 
 def _find_attribute(element: Any, name: str) -> str:
     """Return the full name of an attribute; of ``x:name`` and ``name``, name is used."""
-    names = [each for each in element.attrib if strip_prefix(each) == name]
+    names = [key for key in element.attrib if strip_prefix(key) == name]
     return name if name in names else ''.join(names[:1])
 
 
@@ -193,7 +199,7 @@ def _set_attribute(element: Any, attribute: str, value: float) -> bool:
     return True
 
 
-def _set_word(element: Any, attribute: str, place: int, value: float) -> bool:
+def _set_word(element: Any, attribute: str, index: int, value: float) -> bool:
     """Replace a number of an attribute or of the own text, and return whether it exists."""
     key = _find_attribute(element, attribute)
     # Owner, attribute, and text; comments may split a word, and a child ends it.
@@ -202,9 +208,9 @@ def _set_word(element: Any, attribute: str, place: int, value: float) -> bool:
         pieces.append((None, '', ' ' if isinstance(child.tag, str) else ''))
         pieces.append((child, 'tail', child.tail or ''))
     words = [*_WORD.finditer(''.join(text for _, _, text in pieces))]
-    if place >= len(words):
+    if index >= len(words):
         return False
-    word, (start, end) = words[place][0], words[place].span()
+    word, (start, end) = words[index][0], words[index].span()
     try:
         if parse_number(word) == value:
             return True
@@ -236,14 +242,16 @@ def _find_indentation(node: Any) -> str:
     """Return line end and blanks before an element or a comment, empty inside a line."""
     parent, previous = node.getparent(), node.getprevious()
     text = previous.tail if previous is not None else parent.text if parent is not None else ''
-    found = _INDENTATION.search(text or '')
-    return found[0] if found else ''
+    indentation = _INDENTATION.search(text or '')
+    return indentation[0] if indentation else ''
 
 
 def _find_inner_indentation(element: Any) -> str:
     """Return line end and blanks before a child that is added to an element."""
     if len(element):
         return next(filter(None, map(_find_indentation, element)), '')
-    own, parent = _find_indentation(element), element.getparent()
+    indentation, parent = _find_indentation(element), element.getparent()
     above = _find_indentation(parent) if parent is not None else ''
-    return own and own + (own.removeprefix(above) if above and own.startswith(above) else '  ')
+    return indentation and indentation + (
+        indentation.removeprefix(above) if above and indentation.startswith(above) else '  '
+    )

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import math
 import re
 
@@ -116,17 +115,6 @@ def read_rate(text: str) -> int:
 def read_magnitude(text: str) -> float:
     """Read a finite number and drop its sign."""
     return abs(read_number(text))
-
-
-def make_choice_reader(*names: str) -> Callable[[str], str]:
-    """Return a function that accepts only these texts and the empty one."""
-
-    def read_choice(text: str) -> str:
-        if text and text not in names:
-            raise ValueFault('one of ' + ', '.join(names), text)
-        return text
-
-    return read_choice
 
 
 def read_boolean(text: str) -> bool:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import pairwise
 import os
 import re
 from typing import Any
@@ -252,9 +253,14 @@ class _TreeBuilder:
         if len(self.elements) >= MAX_ELEMENTS:
             raise DescriptionError('too many elements', expected=f'at most {MAX_ELEMENTS}')
         parent = self._open[-1] if self._open else None
-        element = Element(
-            strip_prefix(str(tag)), _name_attributes(attrib), parent, len(self.elements)
-        )
+        attributes: dict[str, str] = {}
+        for name, value in attrib.items():
+            local = strip_prefix(name)
+            # If an element has x:name and name, name is used.
+            if local == name or local not in attrib:
+                # With entities off, the parser returns every & of an attribute in this form.
+                attributes[local] = value.replace('&#38;', '&').strip(XML_SPACE)
+        element = Element(strip_prefix(str(tag)), attributes, parent, len(self.elements))
         element.is_xacro = _XACRO.match(str(tag)) is not None
         self.elements.append(element)
         self._open.append(element)
@@ -285,17 +291,6 @@ def strip_prefix(name: str) -> str:
     return name
 
 
-def _name_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for name, value in attributes.items():
-        local = strip_prefix(name)
-        # If an element has x:name and name, name is used.
-        if local == name or local not in attributes:
-            # With entities off, the parser returns every & of an attribute in this form.
-            names[local] = value.replace('&#38;', '&').strip(XML_SPACE)
-    return names
-
-
 def parse_xml(text: str) -> Element:
     """
     Parse the text of a description (from :func:`description_text`) and return its root element.
@@ -303,7 +298,12 @@ def parse_xml(text: str) -> Element:
     :raises DescriptionError: If it is not well-formed, declares entities, or exceeds a limit.
     """
     blanked = blank_prolog(text)
-    _check_attribute_count(blanked)
+    # The parser would compare many attributes pairwise.
+    for piece in blanked.split('<'):
+        if len(piece) > 4 * MAX_ATTRIBUTES and len(_VALUE.findall(piece)) > MAX_ATTRIBUTES:
+            raise DescriptionError(
+                'too many attributes in one element', expected=f'at most {MAX_ATTRIBUTES}'
+            )
     parser = etree.XMLParser(
         target=_TreeBuilder(),
         encoding='utf-8',
@@ -323,31 +323,11 @@ def parse_xml(text: str) -> Element:
     except etree.XMLSyntaxError as error:
         reason = _MESSAGE_TAIL.sub('', error.msg or '') or 'no element found'
         raise DescriptionError(f'not well-formed XML: {reason}', line=error.lineno) from None
-    for element, line in zip(elements, _iterate_start_tag_lines(blanked), strict=True):
+    # The parser counts lines only to 65535, and reports the line of the end of a start tag.
+    starts = [mark.start() for mark in MARKUP.finditer(blanked) if mark[1] is not None]
+    line = 1
+    for element, (before, start) in zip(elements, pairwise((0, *starts)), strict=True):
+        line += blanked.count('\n', before, start)
         element.line = line
     root: Element = elements[0]
     return root
-
-
-def _check_attribute_count(text: str) -> None:
-    # The parser would compare many attributes pairwise.
-    for piece in text.split('<'):
-        if len(piece) > 4 * MAX_ATTRIBUTES and len(_VALUE.findall(piece)) > MAX_ATTRIBUTES:
-            raise DescriptionError(
-                'too many attributes in one element', expected=f'at most {MAX_ATTRIBUTES}'
-            )
-
-
-def _iterate_start_tag_lines(text: str) -> Iterator[int]:
-    """
-    Yield the line of each start tag of a well-formed text, in document order.
-
-    The parser counts only to 65535, and reports the line of the end of a start tag.
-    """
-    line = 1
-    counted = 0
-    for mark in MARKUP.finditer(text):
-        line += text.count('\n', counted, mark.start())
-        counted = mark.start()
-        if mark[1] is not None:
-            yield line

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, reduce, wraps
 import math
 from operator import or_
 import re
@@ -369,7 +369,20 @@ def _find_ranges(compiled: CompiledRobot) -> tuple[Array, Array]:
     return centres, np.where(np.isfinite(widths), widths, 1.0)
 
 
-@lru_cache(maxsize=256)
+def _cache_by_node(count: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Keep the results by function: CasADi returns a new object for one function each time."""
+    results: dict[int, tuple[Any, int]] = {}
+
+    @wraps(count)
+    def look_up(function: Any) -> int:
+        if hash(function) not in results:
+            results[hash(function)] = function, count(function)
+        return results[hash(function)][1]
+
+    return look_up
+
+
+@_cache_by_node
 def count_operations(function: Any) -> int:
     """
     Return how many numbers a call of a function computes at most.

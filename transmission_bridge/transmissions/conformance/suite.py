@@ -173,12 +173,9 @@ def check_contract(subject: Subject) -> None:
     names = overrides_of(type(t))
     assert not names, f'{", ".join(names)} must not be overridden: the base class derives them'
     assert t.n_actuators > 0, 'there are no actuators'
-    for values, n in (
-        (t.joint_reduction, t.n_joints),
-        (t.joint_offset, t.n_joints),
-        (t.actuator_reduction, t.n_actuators),
-    ):
-        assert len(values) == n, f'reductions or offsets {values} are not {n}'
+    n, m = t.n_actuators, t.n_joints
+    for values, count in ((t.joint_reduction, m), (t.joint_offset, m), (t.actuator_reduction, n)):
+        assert len(values) == count, f'reductions or offsets {values} are not {count}'
 
 
 def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
@@ -186,12 +183,8 @@ def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[
     at = subject.input_positions(direction)
     if INTERFACES[interface] is Quantity.POSITION:
         return {'values': at}
-    random = np.random.default_rng(1)
-    return {
-        'values': random.normal(size=at.shape),
-        'at': at,
-        'rate': random.normal(size=at.shape),
-    }
+    values, rate = np.random.default_rng(1).normal(size=(2, *at.shape))
+    return {'values': values, 'at': at, 'rate': rate}
 
 
 def check_round_trip(subject: Subject) -> None:
@@ -213,7 +206,9 @@ def check_round_trip(subject: Subject) -> None:
                 # The bias J' a' is part of the round trip and of its rounding errors.
                 still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
                 factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
-                scale = scale * subject.condition / _typical_gain(subject, direction)
+                gain = float(np.median(np.linalg.svd(subject.slope, compute_uv=False)))
+                gain = gain if direction == subject.along else 1.0 / gain
+                scale = scale * subject.condition / gain
                 scale += np.abs(given['values']).sum(-1)
             else:
                 factor, scale = 1.0, np.full(len(back), np.abs(given['values']).max())
@@ -244,7 +239,14 @@ def check_solved_everywhere(subject: Subject) -> None:
 
 def check_jacobian(subject: Subject) -> None:
     """The velocity map is the derivative of the position map."""
-    differences, halved = (_central_differences(subject, share) for share in (2e-5, 1e-5))
+    span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
+    steps = np.multiply.outer((2e-5, 1e-5), span)
+    differences, halved = np.empty((2, *subject.slope.shape))
+    for result, widths in zip((differences, halved), steps, strict=True):
+        for column, step in enumerate(np.diag(widths)):
+            ahead = subject.map(subject.along, 'position', subject.x + step)
+            behind = subject.map(subject.along, 'position', subject.x - step)
+            result[:, :, column] = (ahead - behind) / (2.0 * step[column])
     largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
     # Differences are conclusive only if two steps agree and stay in the domain.
     doubt = np.abs(halved - differences).max(axis=(-2, -1))
@@ -256,19 +258,6 @@ def check_jacobian(subject: Subject) -> None:
         'the velocity map is not the derivative of the position map',
         subject.x[is_conclusive],
     )
-
-
-def _central_differences(subject: Subject, share: float) -> Array:
-    """Return central differences of the position map; steps are shares of the range."""
-    span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
-    differences = np.empty_like(subject.slope)
-    for column, width in enumerate(span):
-        step = np.zeros(len(span))
-        step[column] = share * width
-        ahead = subject.map(subject.along, 'position', subject.x + step)
-        behind = subject.map(subject.along, 'position', subject.x - step)
-        differences[:, :, column] = (ahead - behind) / (2.0 * step[column])
-    return differences
 
 
 def check_acceleration(subject: Subject) -> None:
@@ -314,11 +303,6 @@ def check_power(subject: Subject) -> None:
         error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
         scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
         _require_small(error, POWER * scale, f'power is not conserved {direction}', at)
-
-
-def _typical_gain(subject: Subject, direction: Direction) -> float:
-    gain = float(np.median(np.linalg.svd(subject.slope, compute_uv=False)))
-    return gain if direction == subject.along else 1.0 / gain
 
 
 def _require_small(error: Array, allowed: Array, message: str, positions: Array) -> None:

@@ -76,7 +76,7 @@ class LoopSystem:
     @property
     def unknown(self) -> list[int]:
         """Indices of the joints that are not driven."""
-        return [each for each in range(len(self.names)) if each not in self.driven]
+        return [joint for joint in range(len(self.names)) if joint not in self.driven]
 
     @property
     def winding(self) -> frozenset[int]:
@@ -142,11 +142,21 @@ class AssemblySearch:
                 break
         if not assemblies:
             raise self._open_loop_error(*best, lengths, first)
-        misses, *_, gap, z = assemblies[0]
-        if misses:
-            raise self._hint_error(z, first)
-        for joint in np.flatnonzero(np.isnan(lengths)).tolist():
-            lengths[joint] = self._rod_length(z, joint)
+        *_, gap, z = assemblies[0]
+        for joint in self._list_missed_hints(z):
+            axes = self.closures.hinge_axes(first).values()
+            raise TransmissionError(
+                f"no assembly has joint '{system.names[joint]}' near its <start>",
+                expected=f'{first[joint]:.4g}, or a <start> of another joint that determines it',
+                found='; '.join(
+                    [
+                        f'{z[joint]:.4g} in the nearest assembly found',
+                        *(axis for axis in axes if 'turn about' in axis),
+                    ]
+                ),
+            )
+        for index in np.flatnonzero(np.isnan(lengths)).tolist():
+            lengths[index] = self._rod_length(z, index)
         return z, lengths, gap
 
     def _list_missed_hints(self, z: Array) -> list[int]:
@@ -157,15 +167,6 @@ class AssemblySearch:
             for joint, value in system.hints.items()
             if abs(z[joint] - value) > (MET_SLIDING if joint in system.slides else MET)
         ]
-
-    def _hint_error(self, z: Array, first: Array) -> TransmissionError:
-        joint = self._list_missed_hints(z)[0]
-        axes = [axis for axis in self.closures.hinge_axes(first).values() if 'turn about' in axis]
-        return TransmissionError(
-            f"no assembly has joint '{self._system.names[joint]}' near its <start>",
-            expected=f'{first[joint]:.4g}, or a <start> of another joint that determines it',
-            found='; '.join([f'{z[joint]:.4g} in the nearest assembly found', *axes]),
-        )
 
     def _draw_inside(
         self, z: Array, gap: float, free: Sequence[int], lengths: Array

@@ -13,16 +13,17 @@ gimbal lock of a ball therefore affects only its own joints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from transmission_bridge.transmissions.expressions import Expression
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
     JointMotion,
@@ -31,8 +32,6 @@ from transmission_bridge.transmissions.linkage.tree import (
     reversed_path,
 )
 from transmission_bridge.types import Array
-
-Expression: TypeAlias = Any
 
 #: Largest distance of the axes of a ball [m].
 CONCURRENT = 1e-9
@@ -82,7 +81,7 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
     """
     if path.loop.type not in ('weld', 'point'):
         return None
-    found: list[tuple[int, int, Rod]] = []
+    rods: list[tuple[int, int, Rod]] = []
     sides = path.to_frame1, path.to_frame2
     for first, second in (sides, sides[::-1]):
         back = reversed_path(second)
@@ -97,16 +96,16 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
             for other in ends:
                 if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
-                motions = [*_list_motions(whole, one), *_list_motions(whole, other)]
+                elements = (
+                    *whole[one.first : one.stop_index],
+                    *whole[other.first : other.stop_index],
+                )
+                motions = (element for element in elements if isinstance(element, JointMotion))
                 joints = tuple(motion.variable for motion in motions)
                 if len({*joints}) == len(joints):
                     between = other.first - one.stop_index
-                    found.append((-one.size, between, Rod(whole, one, other, joints)))
-    return min(found, key=lambda each: each[:2])[2] if found else None
-
-
-def _list_motions(path: Sequence[Element], ball: Ball) -> list[JointMotion]:
-    return [each for each in path[ball.first : ball.stop_index] if isinstance(each, JointMotion)]
+                    rods.append((-one.size, between, Rod(whole, one, other, joints)))
+    return min(rods, key=lambda rod: rod[:2])[2] if rods else None
 
 
 def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator[Ball]:
@@ -114,31 +113,26 @@ def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator
         for first in range(len(path) - 2 * size + 2):
             # Joints in a row are two elements apart, except across the junction of a point loop.
             motions = [
-                each
-                for each in path[first : first + 2 * size : 2]
-                if isinstance(each, JointMotion) and not each.slides and each.variable in movable
+                element
+                for element in path[first : first + 2 * size : 2]
+                if isinstance(element, JointMotion)
+                and not element.slides
+                and element.variable in movable
             ]
-            if len(motions) == size:
-                constants = map(np.asarray, path[first + 1 : first + 2 * size - 2 : 2])
-                ends = _compute_centre(motions, constants)
-                if ends is not None:
-                    yield Ball(first, size, *ends)
-
-
-def _compute_centre(
-    motions: Sequence[JointMotion], constants: Iterable[Array]
-) -> tuple[Array, Array] | None:
-    """Return the point on all axes in the frames before and after the joints, if there is one."""
-    points = []  # on each axis, as a multiple of the axis vector
-    for (one, other), constant in zip(pairwise(motions), constants, strict=True):
-        lines = np.stack([one.axis, -constant[:3, :3] @ np.array(other.axis)], axis=1)
-        shares, _, rank, _ = np.linalg.lstsq(lines, constant[:3, 3], rcond=1e-6)
-        if rank < 2 or np.abs(lines @ shares - constant[:3, 3]).max() > CONCURRENT:
-            return None
-        points.append(shares)
-    if any(abs(a[1] - b[0]) > CONCURRENT for a, b in pairwise(points)):
-        return None
-    return points[0][0] * np.array(motions[0].axis), points[-1][1] * np.array(motions[-1].axis)
+            if len(motions) != size:
+                continue
+            constants = map(np.asarray, path[first + 1 : first + 2 * size - 2 : 2])
+            points = []  # on each axis, as a multiple of the axis vector
+            for (one, other), constant in zip(pairwise(motions), constants, strict=True):
+                lines = np.stack([one.axis, -constant[:3, :3] @ np.array(other.axis)], axis=1)
+                shares, _, rank, _ = np.linalg.lstsq(lines, constant[:3, 3], rcond=1e-6)
+                if rank < 2 or np.abs(lines @ shares - constant[:3, 3]).max() > CONCURRENT:
+                    break
+                points.append(shares)
+            else:
+                if all(abs(a[1] - b[0]) <= CONCURRENT for a, b in pairwise(points)):
+                    before = points[0][0] * np.array(motions[0].axis)
+                    yield Ball(first, size, before, points[-1][1] * np.array(motions[-1].axis))
 
 
 class _PathFrame(NamedTuple):
@@ -177,15 +171,15 @@ class Closures:
         self.owners: list[int] = []
         #: The rows to keep first, because they contain the fewest joints.
         self.distances: list[int] = []
-        for place, path in enumerate(paths):
-            own, slope, steep, sense = self._build_stated_rows(path, self.lengths[place])
+        for number, path in enumerate(paths):
+            of_loop, slope, steep, sense = self._build_stated_rows(path, self.lengths[number])
             cayley.append(steep)
-            self.owners += [place] * int(own.numel())
-            if place in rods or path.loop.type == 'rod':
+            self.owners += [number] * int(of_loop.numel())
+            if number in rods or path.loop.type == 'rod':
                 self.distances.append(sum(row.numel() for row in rows))
-            if place in rods:
-                own, slope, sense = self._build_rod_rows(path, rods[place], start)
-            rows.append(own)
+            if number in rods:
+                of_loop, slope, sense = self._build_rod_rows(path, rods[number], start)
+            rows.append(of_loop)
             slopes.append(slope)
             upright.append(sense)
         #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
@@ -201,6 +195,13 @@ class Closures:
         return ca.Function('rows', [self.z, self.lengths], [self.rows, self.slope])
 
     @cached_property
+    def bend_function(self) -> Any:
+        """The function from positions, velocities and lengths to the second derivative of rows."""
+        rate = ca.SX.sym('rate', self.z.numel())
+        bent = ca.jtimes(ca.jtimes(self.rows, self.z, rate), self.z, rate)
+        return ca.Function('bend', [self.z, rate, self.lengths], [bent])
+
+    @cached_property
     def signs(self) -> Any:
         """
         The function from positions and lengths to numbers that are positive near the start.
@@ -211,18 +212,18 @@ class Closures:
 
     def hinge_axes(self, z: Array) -> dict[Loop, str]:
         """Return a description of the axis of each hinge at a position."""
-        said = {}
+        texts = {}
         for path in self._paths:
             if path.loop.type != 'hinge':
                 continue
             one, other = self._build_frame(path.to_frame1), self._build_frame(path.to_frame2)
             axis = np.array(path.loop.axis)
-            here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
+            here, there = (ca.mtimes(frame.rotation, ca.SX(ca.DM(axis))) for frame in (one, other))
             cos = ca.dot(here, there)
             turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
             cosine, turns = ca.Function('hinge', [self.z], [cos, turning])(z)
             angle = math.degrees(math.acos(min(max(float(cosine), -1.0), 1.0)))
-            said[path.loop] = (
+            texts[path.loop] = (
                 f'axis {_format_vector(axis)} of {path.loop}, with {angle:.3g} degrees between '
                 'the axes of both frames at the start'
             )
@@ -232,20 +233,10 @@ class Closures:
             if len(vectors) and np.linalg.norm(np.cross(vectors, vectors[0]), axis=1).max() < 1e-6:
                 common = vectors[0] * np.sign(vectors[0][np.argmax(np.abs(vectors[0]))])
                 if np.linalg.norm(np.cross(common, axis)) > 1e-3:
-                    said[path.loop] += f', but its joints turn about {_format_vector(common)}'
-        return said
+                    texts[path.loop] += f', but its joints turn about {_format_vector(common)}'
+        return texts
 
     # -- along a path ----------------------------------------------------------------------------
-
-    def _cosine_and_sine(self, motion: JointMotion) -> tuple[Expression, Expression]:
-        """Return cosine and sine; both directions share one expression."""
-        sign = -1.0 if motion.scale < 0.0 else 1.0
-        key = (motion.variable, sign * motion.scale, sign * motion.offset)
-        if key not in self._turns:
-            angle = self.z[motion.variable] * key[1] + key[2]
-            self._turns[key] = ca.cos(angle), ca.sin(angle)
-        cos, sin = self._turns[key]
-        return cos, sign * sin
 
     def _move_point(self, elements: Sequence[Element], point: Expression) -> Expression:
         """Return a point of the last frame in the first one."""
@@ -260,12 +251,18 @@ class Closures:
         return point
 
     def _rotate_vector(self, motion: JointMotion, vector: Expression) -> Expression:
-        cos, sin = self._cosine_and_sine(motion)
+        # Both directions of a motion share one expression.
+        sign = -1.0 if motion.scale < 0.0 else 1.0
+        key = (motion.variable, sign * motion.scale, sign * motion.offset)
+        if key not in self._turns:
+            angle = self.z[motion.variable] * key[1] + key[2]
+            self._turns[key] = ca.cos(angle), ca.sin(angle)
+        cos, sin = self._turns[key][0], sign * self._turns[key][1]
         across = _multiply_nonzero(np.cross(motion.axis, np.eye(3)).T, vector)
         along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
-        if sum(each != 0.0 for each in motion.axis) == 1:
+        if sum(component != 0.0 for component in motion.axis) == 1:
             # The component along the axis is unchanged to the last bit.
-            mask = ca.DM([0.0 if each else 1.0 for each in motion.axis])
+            mask = ca.DM([0.0 if component else 1.0 for component in motion.axis])
             return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
         return along + (vector - along) * cos + across * sin
 
@@ -275,7 +272,7 @@ class Closures:
         rotation, point = ca.SX(ca.DM.eye(3)), ca.SX(ca.DM.zeros(3, 1))
         turning, moving = ca.SX(3, n), ca.SX(3, n)
         joints = []
-        unit = [ca.SX(ca.DM(each)) for each in np.eye(3)]
+        unit = [ca.SX(ca.DM(column)) for column in np.eye(3)]
         for element in elements:
             if not isinstance(element, JointMotion):
                 point = point + ca.mtimes(rotation, ca.SX(ca.DM(element[:3, 3])))
@@ -288,7 +285,7 @@ class Closures:
             else:
                 joints.append((element, axis, point))
                 turning[:, element.variable] += element.scale * axis
-                turn = ca.horzcat(*(self._rotate_vector(element, each) for each in unit))
+                turn = ca.horzcat(*(self._rotate_vector(element, column) for column in unit))
                 rotation = ca.mtimes(rotation, turn)
         for element, axis, centre in joints:
             moving[:, element.variable] += element.scale * ca.cross(axis, point - centre)
@@ -310,7 +307,7 @@ class Closures:
             return way, aside, way, ca.SX(0, 1)
         if path.loop.type == 'hinge':
             axis = np.array(path.loop.axis)
-            here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
+            here, there = (ca.mtimes(frame.rotation, ca.SX(ca.DM(axis))) for frame in (one, other))
             sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular_pair(axis).T)))
             across = ca.mtimes(sides.T, there)
             # The sides turn with one frame and the axis with the other.
@@ -347,7 +344,7 @@ class Closures:
         seen = self._move_point(reversed_path(whole[: one.stop_index]), tip)
         ahead = at_start / length
         aside = ca.vertcat(
-            *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular_pair(ahead))
+            *(ca.dot(ca.SX(ca.DM(side)), seen - between) for side in _perpendicular_pair(ahead))
         )
         senses: list[Expression] = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
         rows: list[Expression] = [distance, aside]
@@ -372,7 +369,7 @@ class Closures:
 
 
 def _format_vector(vector: Array) -> str:
-    return ' '.join(f'{each:.3g}' for each in np.round(vector, 6) + 0.0)
+    return ' '.join(f'{number:.3g}' for number in np.round(vector, 6) + 0.0)
 
 
 def _skew_vector(matrix: Expression) -> Expression:
@@ -397,11 +394,11 @@ def _multiply_nonzero(matrix: Array, vector: Expression) -> Expression:
     rows = []
     for row in np.asarray(matrix):
         total = ca.SX(0.0)
-        for place, entry in enumerate(row.tolist()):
+        for column, entry in enumerate(row.tolist()):
             if entry == 1.0:
-                total = total + vector[place]
+                total = total + vector[column]
             elif entry != 0.0:
-                total = total + entry * vector[place]
+                total = total + entry * vector[column]
         rows.append(total)
     return ca.vertcat(*rows)
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 import math
@@ -98,7 +98,7 @@ class Component:
         structure.require_movable()
         for is_forward in (True, False):
             solver = self.compile_direction(is_forward)
-            if not self._enter_states(solver, [structure.start]):
+            if not enter_states(solver, [structure.start], self._get_fixed(solver)):
                 what, start = solver.corrector.mechanism.what, structure.start.tolist()
                 raise TransmissionError(
                     f'the linkage is singular at its start for {what} as inputs',
@@ -109,15 +109,14 @@ class Component:
         #: The mapped range of the driven joints, including the start.
         self.lower, self.upper = lower[driven], upper[driven]
         positions = self._walk_range()
-        typical, sizes = self._compute_typical_sizes(positions), np.ones(len(names))
         #: The numbers that both directions share.
         self.assembly = Assembly(
             structure.start,
-            sizes,
+            np.ones(len(names)),
             lower,
             upper,
             np.isfinite(lower),
-            typical,
+            self._compute_typical_sizes(positions),
             positions,
             np.zeros(0),
         )
@@ -137,13 +136,13 @@ class Component:
         """Return the ends of all joints, infinite for those that are not driven."""
         structure = self.structure
         ends = np.array([[-math.inf, math.inf]] * len(structure.names)).T
-        for place in structure.driven:
-            at, (low, high) = float(structure.start[place]), structure.limits[place]
-            width = SLIDING if place in structure.slides else TURNING
+        for joint in structure.driven:
+            at, (low, high) = float(structure.start[joint]), structure.limits[joint]
+            width = SLIDING if joint in structure.slides else TURNING
             if not (math.isfinite(low + high) and low < high):
                 low, high = at - width, at + width
             low, high = min(low, at - 0.01 * width), max(high, at + 0.01 * width)
-            ends[:, place] = low - BEYOND * (high - low), high + BEYOND * (high - low)
+            ends[:, joint] = low - BEYOND * (high - low), high + BEYOND * (high - low)
         return ends
 
     def compile_direction(
@@ -170,9 +169,6 @@ class Component:
             self._fixed[solver] = start[list(self.structure.held)], numbers
         return self._fixed[solver]
 
-    def _enter_states(self, solver: Solver, positions: Iterable[Array]) -> list[Array]:
-        return enter_states(solver, positions, self._get_fixed(solver))
-
     def _walk_range(self) -> Array:
         """
         Return positions of all joints, the start first, on straight paths from target to target.
@@ -191,27 +187,25 @@ class Component:
             held = [structure.driven[k] for k in np.flatnonzero(shares > MOVED)]
             raise structure.blocked_error(held, 'they are closed at the start only')
         if solver.corrector.ball_columns:
-            seek, start = (
-                Call(solver.continuation.ball_joint_function),
-                structure.start[solver.corrector.unknown],
-            )
+            seek = Call(solver.continuation.ball_joint_function)
+            start = structure.start[solver.corrector.unknown]
             sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
             # Without any position of all balls, their angles stay unsolved.
             states = [state for state, done in sought if done[0] == 1.0] or states
         back = self.compile_direction(False)
         positions = [solver.joints_of_state(state, fixed[0]) for state in states]
-        return np.array([z for z in positions if self._enter_states(back, [z])])
+        return np.array([z for z in positions if enter_states(back, [z], self._get_fixed(back))])
 
     def _compute_typical_sizes(self, positions: Array) -> list[float]:
         """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
         solver, sizes = self.compile_direction(True), []
         passive = [solver.corrector.unknown[k] for k in solver.corrector.core_columns]
-        for state in self._enter_states(solver, positions):
+        for state in enter_states(solver, positions, self._get_fixed(solver)):
             slopes = solver.slopes_of_state(state)
             gains = slopes[solver.corrector.wanted]
-            each = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
-            sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), each))
-        return [float(each) for each in np.median(np.array(sizes), axis=0)]
+            longest = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
+            sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), longest))
+        return [float(size) for size in np.median(np.array(sizes), axis=0)]
 
 
 @lru_cache(maxsize=32)
@@ -255,12 +249,29 @@ def build_components(
     for name, position in spec.start:
         joint = tree.require_joint(name, '<start>')
         _require_loop(name, variables, f"<start>: joint '{name}'")
-        _check_start(joint, position)
+        low, high = limits_of_joint(joint)
+        is_far = abs(position) > 2.0 * math.pi and joint.type != 'prismatic'
+        if is_far and not (joint.type == 'revolute' and low <= position <= high):
+            # A start in degrees would shift published positions by full turns.
+            raise TransmissionError(
+                f"<start> of joint '{joint.name}' is more than a turn away from zero",
+                expected='a position within a turn, or within its limits [rad]',
+                found=in_other_unit(position, 'rad'),
+            )
     names = list(variables)
-    return tuple(
-        _build_component(tree, spec, [names[k] for k in group], chosen)
-        for group, chosen in group_joints(paths, len(names))
-    )
+    components = []
+    for group, chosen in group_joints(paths, len(names)):
+        system = make_system(tree, spec, [names[k] for k in group], chosen)
+        if not system.driven and not system.commanded:
+            first = system.paths[0].loop
+            raise TransmissionError(
+                f'no actuator turns a joint of loop {first}, and none is commanded',
+                expected='an actuator for one of its joints, or no such loop',
+                found=f'joints {", ".join(system.names)}',
+                at=first.at,
+            )
+        components.append(Component(Structure.from_loops(system), chosen))
+    return tuple(components)
 
 
 def _count_equations(loops: Sequence[Loop]) -> int:
@@ -297,21 +308,6 @@ def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
         )
 
 
-def _check_start(joint: JointSpec, position: float) -> None:
-    """Reject a start in degrees, which would shift published positions by full turns."""
-    limits = limits_of_joint(joint)
-    if (
-        joint.type != 'prismatic'
-        and abs(position) > 2.0 * math.pi
-        and not (joint.type == 'revolute' and limits[0] <= position <= limits[1])
-    ):
-        raise TransmissionError(
-            f"<start> of joint '{joint.name}' is more than a turn away from zero",
-            expected='a position within a turn, or within its limits [rad]',
-            found=in_other_unit(position, 'rad'),
-        )
-
-
 def limits_of_joint(joint: JointSpec) -> tuple[float, float]:
     """Return the limits of a joint, infinite if it has none."""
     low = high = None
@@ -325,7 +321,7 @@ def group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int],
     group = list(range(n))
     for path in paths:
         joined = {group[variable] for variable in path.variables}
-        group = [min(joined) if each in joined else each for each in group]
+        group = [min(joined) if number in joined else number for number in group]
     for number in sorted({*group}):
         joints = [k for k in range(n) if group[k] == number]
         yield joints, [k for k, path in enumerate(paths) if not path.variables.isdisjoint(joints)]
@@ -356,17 +352,3 @@ def make_system(
         limits=tuple(limits_of_joint(joint) for joint in joints),
         tolerance=spec.tolerance,
     )
-
-
-def _build_component(
-    tree: JointTree, spec: LinkageSpec, names: Sequence[str], chosen: Sequence[int]
-) -> Component:
-    system = make_system(tree, spec, names, chosen)
-    if not system.driven and not system.commanded:
-        raise TransmissionError(
-            f'no actuator turns a joint of loop {system.paths[0].loop}, and none is commanded',
-            expected='an actuator for one of its joints, or no such loop',
-            found=f'joints {", ".join(names)}',
-            at=system.paths[0].loop.at,
-        )
-    return Component(Structure.from_loops(system), chosen)

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 import math
 from typing import cast, ClassVar
 
@@ -22,7 +23,7 @@ from transmission_bridge.transmissions.linkage.component import (
 )
 from transmission_bridge.transmissions.linkage.tree import (
     JointTree,
-    list_linkage_joints,
+    linkage_joints,
     Loop,
     LOOP_TYPES,
     LoopType,
@@ -109,8 +110,7 @@ class LinkageTransmission(MechanismTransmission):
     @classmethod
     def from_spec(cls, reader: SpecReader) -> LinkageTransmission:
         """Build from the loops, the start, the actuators and the joints of a description."""
-        spec = reader.spec
-        robot = reader.robot
+        spec, robot = reader.spec, reader.robot
         if robot is None:
             raise reader.error('a linkage needs the joints and links of its URDF')
         for joint in spec.joints:
@@ -122,26 +122,27 @@ class LinkageTransmission(MechanismTransmission):
                     found=f'{joint.offset:g}',
                 )
         driven = tuple(
-            reader.text('joint', default=actuator.name, actuator=place)
-            for place, actuator in enumerate(spec.actuators)
+            reader.text('joint', default=actuator.name, actuator=index)
+            for index, actuator in enumerate(spec.actuators)
         )
-        linkage = LinkageSpec(
-            loops=tuple(_read_loop(reader, element) for element in reader.elements('loop')),
-            driven=driven,
-            commanded=tuple(joint.name for joint in spec.joints),
-            start=tuple(_read_start(reader, element) for element in reader.elements('start')),
-            tolerance=_read_tolerance(reader),
-        )
+        loops = tuple(_read_loop(reader, element) for element in reader.elements('loop'))
+        start = tuple(_read_start(reader, element) for element in reader.elements('start'))
+        text = reader.text('tolerance', default=str(TOLERANCE))
+        tolerance, *more = reader.parse_numbers('tolerance', text) or (0.0,)
+        is_valid = not more and LEAST_TOLERANCE <= tolerance <= LARGEST_TOLERANCE
+        expected = f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]'
+        _require(reader, is_valid, 'tolerance', 'tolerance is invalid', expected, repr(text))
+        commanded = tuple(joint.name for joint in spec.joints)
+        linkage = LinkageSpec(loops, driven, commanded, start, tolerance)
         # If a frame is not a link, every joint above the other frame would become part of the
         # loop.
         tree = JointTree(robot.joints, robot.links)
         for loop in linkage.loops:
             tree.check_frames(loop)
-        others = robot.transmissions
-        moved_here, *moved = list_linkage_joints(robot, [spec, *others])
-        for other, theirs in zip(others, moved, strict=True):
-            theirs |= {joint.name for joint in other.joints}
-            shared = sorted(moved_here & theirs)
+        moved = linkage_joints(robot, spec)
+        for other in robot.transmissions:
+            theirs = linkage_joints(robot, other).union(joint.name for joint in other.joints)
+            shared = sorted(moved & theirs)
             if shared and other.name != spec.name:
                 raise reader.error(
                     f"joint '{shared[0]}' is in a loop and is moved by transmission "
@@ -150,14 +151,15 @@ class LinkageTransmission(MechanismTransmission):
                     found=', '.join(shared),
                 )
         components = build_components(robot.joints, robot.links, linkage)
-        found = [length for component in components for length in _list_lengths(component).items()]
         lengths = {
             loop: reader.declare(
                 ('loops', str(loop + 1), 'length'),
                 length,
                 'Distance that the two frames keep [m].',
             )
-            for loop, length in sorted(found)
+            for loop, length in sorted(
+                pair for component in components for pair in _list_lengths(component).items()
+            )
             if linkage.loops[loop].type == 'rod'
         }
         return cls(
@@ -178,7 +180,37 @@ class LinkageTransmission(MechanismTransmission):
 
     def facts(self) -> tuple[str, ...]:
         """Return facts about each mechanism of the linkage in sentences."""
-        return tuple(line for component in self.components for line in _list_facts(component))
+        facts = []
+        for component in self.components:
+            structure, driven = component.structure, component.structure.driven
+            names, unknown, start = structure.names, structure.unknown, structure.start.tolist()
+            groups = {
+                'driven': driven,
+                'commanded': structure.commanded,
+                'passive': [k for k in unknown if k not in structure.commanded],
+                'determined': [k for k in unknown if k not in structure.idle],
+                'idle': structure.idle,
+                'held': structure.held,
+            }
+            lists = [
+                f'{group} {", ".join(names[k] for k in joints) or "none"}'
+                for group, joints in groups.items()
+            ]
+            ends = zip(driven, component.lower.tolist(), component.upper.tolist(), strict=True)
+            ranges = ', '.join(f'{names[k]} {low:.4g} to {high:.4g}' for k, low, high in ends)
+            facts += [
+                '; '.join(lists[:3]),
+                f'{counted(len(unknown), "unknown")}, '
+                f'{counted(len(structure.closures.owners), "equation")} of rank {structure.rank}; '
+                f'mobility {len(driven) + len(structure.held)}, of which '
+                f'{len(structure.held)} idle',
+                '; '.join(lists[3:]),
+                f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
+                f'closed to {structure.gap:.1e}',
+                f'range {ranges}; {len(component.assembly.positions)} assembled positions in the '
+                'table',
+            ]
+        return tuple(facts)
 
     def doubts(self) -> tuple[str, ...]:
         """Return limits that exclude the start, and undetermined joints of the hardware."""
@@ -188,7 +220,33 @@ class LinkageTransmission(MechanismTransmission):
             for component in block.components
             if component.kind == 'joint' and component.command_interfaces
         }
-        return tuple(line for each in self.components for line in _list_doubts(each, declared))
+        doubts = []
+        for structure in (component.structure for component in self.components):
+            names, start = structure.names, structure.start
+            outside = ', '.join(
+                f'{names[k]} is at {start[k]:.4g}, outside {low:.4g} to {high:.4g}'
+                for k in structure.list_outside(start)
+                for low, high in [structure.limits[k]]
+            )
+            if outside:
+                doubts.append(
+                    f'limits exclude the start, the nearest assembly found: {outside}; check '
+                    'for a wrong length, a limit that is too narrow, or a missing <start>'
+                )
+            elif rival := structure.search_rival():
+                (joint, at), *others = rival
+                more = ', '.join(f"'{names[k]}' ({value:.4g})" for k, value in others)
+                doubts.append(
+                    f"another assembly within the limits has '{names[joint]}' at {at:.4g} instead "
+                    f'of {start[joint]:.4g}; add <start joint="{names[joint]}" position="..."/> '
+                    f'to select one of them{", or a <start> of " + more if more else ""}'
+                )
+            if loose := [names[k] for k in structure.idle if names[k] in declared]:
+                doubts.append(
+                    f'the actuators do not determine joints that the hardware commands: '
+                    f'{", ".join(loose)}; check for a missing actuator or loop'
+                )
+        return tuple(doubts)
 
     def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
         """Yield components with the indices of their actuators and of their commanded joints."""
@@ -230,86 +288,19 @@ def _list_lengths(component: Component) -> dict[int, float]:
     return dict(zip(component.loops, component.structure.lengths.tolist(), strict=True))
 
 
-def _list_facts(component: Component) -> list[str]:
-    """Return facts about a mechanism."""
-    structure = component.structure
-    names, start = structure.names, structure.start.tolist()
-
-    def join_names(places: Sequence[int]) -> str:
-        return ', '.join(names[place] for place in places) or 'none'
-
-    passive = [k for k in structure.unknown if k not in structure.commanded]
-    ranges = ', '.join(
-        f'{names[k]} {low:.4g} to {high:.4g}'
-        for k, low, high in zip(
-            structure.driven, component.lower.tolist(), component.upper.tolist(), strict=True
-        )
-    )
-    return [
-        f'driven {join_names(structure.driven)}; commanded {join_names(structure.commanded)}; '
-        f'passive {join_names(passive)}',
-        f'{counted(len(structure.unknown), "unknown")}, '
-        f'{counted(len(structure.closures.owners), "equation")} of '
-        f'rank {structure.rank}; mobility {len(structure.driven) + len(structure.held)}, '
-        f'of which {len(structure.held)} idle',
-        'determined '
-        + join_names([k for k in structure.unknown if k not in structure.idle])
-        + f'; idle {join_names(structure.idle)}; held {join_names(structure.held)}',
-        f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
-        f'closed to {structure.gap:.1e}',
-        f'range {ranges}; {len(component.assembly.positions)} assembled positions in the table',
-    ]
-
-
-def _list_doubts(component: Component, declared: Collection[str]) -> list[str]:
-    """Return doubts about a mechanism; ``declared`` are the joints that the hardware commands."""
-    structure = component.structure
-    outside = ', '.join(
-        f'{structure.names[k]} is at {structure.start[k]:.4g}, outside {low:.4g} to {high:.4g}'
-        for k in structure.list_outside(structure.start)
-        for low, high in [structure.limits[k]]
-    )
-    loose = [structure.names[k] for k in structure.idle if structure.names[k] in declared]
-    lines = []
-    if outside:
-        lines.append(
-            f'limits exclude the start, the nearest assembly found: {outside}; check '
-            'for a wrong length, a limit that is too narrow, or a missing <start>'
-        )
-    elif rival := structure.search_rival():
-        (place, at), *others = rival
-        name = structure.names[place]
-        more = ', '.join(f"'{structure.names[k]}' ({value:.4g})" for k, value in others)
-        lines.append(
-            f"another assembly within the limits has '{name}' at {at:.4g} instead of "
-            f'{structure.start[place]:.4g}; add <start joint="{name}" position="..."/> to select '
-            f'one of them{", or a <start> of " + more if more else ""}'
-        )
-    if loose:
-        lines.append(
-            f'the actuators do not determine joints that the hardware commands: '
-            f'{", ".join(loose)}; check for a missing actuator or loop'
-        )
-    return lines
-
-
 # -- the description -----------------------------------------------------------------------------
 
 
 def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
     given = dict(element.attributes)
-    where = f'<loop> (line {element.line})'
-
-    def require_that(condition: bool, *reason: str) -> None:
-        _require(reader, condition, 'loop', *reason)
-
+    where, require_that = f'<loop> (line {element.line})', partial(_require, reader)
     kind = given.pop('type', '')
     types = ', '.join(LOOP_TYPES)
-    require_that(kind in LOOP_TYPES, f'{where} has an unknown type', types, repr(kind))
+    require_that(kind in LOOP_TYPES, 'loop', f'{where} has an unknown type', types, repr(kind))
     one, other = (given.pop(name, '') for name in ('frame1', 'frame2'))
     for name, frame in (('frame1', one), ('frame2', other)):
-        require_that(frame != '', f'{where} has no {name}', 'a link', 'none')
-    require_that(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
+        require_that(frame != '', 'loop', f'{where} has no {name}', 'a link', 'none')
+    require_that(one != other, 'loop', f"{where} joins link '{one}' to itself", 'two links', 'one')
     axis, length = (1.0, 0.0, 0.0), None
     if kind == 'hinge':
         text = given.pop('axis', '1 0 0')
@@ -317,25 +308,16 @@ def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
         size = math.hypot(*numbers)
         is_axis = len(numbers) == 3 and 1e-9 < size < math.inf
         expected = 'three numbers, not all zero'
-        require_that(is_axis, f'the axis of {where} is invalid', expected, repr(text))
+        require_that(is_axis, 'loop', f'the axis of {where} is invalid', expected, repr(text))
         axis = (numbers[0] / size, numbers[1] / size, numbers[2] / size)
     if kind == 'rod' and 'length' in given:
         text = given.pop('length')
         length, *more = reader.parse_numbers(f'length of {where}', text) or (0.0,)
         expected = "a positive number, or type='point'"
         is_length = length > 1e-6 and not more
-        require_that(is_length, f'the length of {where} is invalid', expected, repr(text))
+        require_that(is_length, 'loop', f'the length of {where} is invalid', expected, repr(text))
     _refuse_unknown_content(reader, where, given, element)
     return Loop(cast('LoopType', kind), one, other, axis, length, element)
-
-
-def _read_tolerance(reader: SpecReader) -> float:
-    text = reader.text('tolerance', default=str(TOLERANCE))
-    values = reader.parse_numbers('tolerance', text)
-    is_valid = len(values) == 1 and LEAST_TOLERANCE <= values[0] <= LARGEST_TOLERANCE
-    expected = f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]'
-    _require(reader, is_valid, 'tolerance', 'tolerance is invalid', expected, repr(text))
-    return values[0]
 
 
 def _read_start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:

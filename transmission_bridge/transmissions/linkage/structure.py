@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 import math
-from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
@@ -90,7 +87,7 @@ class Structure(LoopSystem):
         start, lengths, gap = search.close_linkage()
         rods = {}
         for index, path in enumerate(system.paths):
-            others = [each.variables for each in system.paths if each is not path]
+            others = [other.variables for other in system.paths if other is not path]
             alone = path.variables.difference(system.driven, system.commanded, *others)
             rod = find_rod(path, alone)
             # A short link has no direction.
@@ -132,12 +129,6 @@ class Structure(LoopSystem):
         nearby = self.search.search_nearby(self.start, self.lengths)
         return np.stack([self.closures.function(z, self.lengths)[1].full() for z in nearby])
 
-    @cached_property
-    def _bend_function(self) -> Any:
-        closures, rate = self.closures, ca.SX.sym('rate', len(self.names))
-        bent = ca.jtimes(ca.jtimes(closures.rows, closures.z, rate), closures.z, rate)
-        return ca.Function('bend', [closures.z, rate, closures.lengths], [bent])
-
     def make_mechanism(self, is_forward: bool) -> Mechanism:
         """
         Return one direction of the linkage.
@@ -147,11 +138,11 @@ class Structure(LoopSystem):
         """
         closures = self.closures
 
-        def is_simple(rows: list[int], places: list[int]) -> bool:
+        def is_simple(rows: list[int], columns: list[int]) -> bool:
             paths = [self.paths[loop] for loop in {closures.owners[row] for row in rows}]
             moved = [[motion.variable for motion in path.motions] for path in paths]
             is_flat = len(paths) == 1 and paths[0].is_planar
-            most = max(each.count(place) for each in moved for place in places)
+            most = max(joints.count(column) for joints in moved for column in columns)
             return most == 1 and (len(rows) == 1 or is_flat)
 
         given, wanted = (self.driven, self.commanded)[:: 1 if is_forward else -1]
@@ -164,7 +155,7 @@ class Structure(LoopSystem):
             kept=self.kept,
             checked=tuple(k for k in range(closures.rows.numel()) if k not in self.kept),
             held=self.held,
-            make_bend=lambda: self._bend_function,
+            make_bend=lambda: closures.bend_function,
             pose=self.start,
             p=self.lengths,
             size=np.ones(len(self.names)),
@@ -184,15 +175,13 @@ class Structure(LoopSystem):
         that differ, with their other positions, in order of decreasing difference.
         """
         loose = {*self.driven, *self.idle, *self.balls, *self.hints}
-        sought = [place for place in range(len(self.names)) if place not in loose]
-        if not sought:
-            return []
-        for z in self.search.search_assemblies(self.start, self.lengths):
+        sought = [joint for joint in range(len(self.names)) if joint not in loose]
+        for z in self.search.search_assemblies(self.start, self.lengths) if sought else ():
             apart = np.abs(z - self.start)
             # An assembly with another position of a joint with a hint is not intended.
             if apart[sought].max() > MEANT and not (apart[list(self.hints)] > MEANT).any():
-                places = sorted(sought, key=lambda place: -apart[place])
-                return [(place, float(z[place])) for place in places if apart[place] > MEANT]
+                joints = sorted(sought, key=lambda joint: -apart[joint])
+                return [(joint, float(z[joint])) for joint in joints if apart[joint] > MEANT]
         return []
 
     def require_movable(self) -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 import math
 from typing import Literal, NamedTuple, TypeAlias
@@ -16,7 +16,6 @@ from transmission_bridge.description import (
     JointSpec,
     LinkSpec,
     ParameterSpec,
-    Pose,
     RobotDescription,
     TransmissionSpec,
 )
@@ -92,7 +91,9 @@ class LoopPath:
     def motions(self) -> list[JointMotion]:
         """The joints of the loop, including mimics."""
         return [
-            each for each in (*self.to_frame1, *self.to_frame2) if isinstance(each, JointMotion)
+            element
+            for element in (*self.to_frame1, *self.to_frame2)
+            if isinstance(element, JointMotion)
         ]
 
     @property
@@ -182,7 +183,14 @@ class JointTree:
         """
         self.check_frames(loop)
         frames = loop.frame1, loop.frame2
-        chains = [self._chain_to_root(frame, loop) for frame in frames]
+        chains = [_list_joints_above(self._above, frame)[::-1] for frame in frames]
+        for frame, chain in zip(frames, chains, strict=True):
+            if chain and chain[0].parent in self._above:
+                raise TransmissionError(
+                    f"loop {loop}: the links above '{frame}' form a cycle",
+                    expected='a tree',
+                    found=', '.join(joint.name for joint in chain[:-6:-1]),
+                )
         ends = zip(chains, frames, strict=True)
         roots = [chain[0].parent if chain else frame for chain, frame in ends]
         if roots[0] != roots[1]:
@@ -224,24 +232,21 @@ class JointTree:
                 at=loop.at,
             )
 
-    def _chain_to_root(self, frame: str, loop: Loop) -> list[JointSpec]:
-        """Return the joints from the root to a link."""
-        chain = _list_joints_above(self._above, frame)
-        if chain and chain[-1].parent in self._above:
-            raise TransmissionError(
-                f"loop {loop}: the links above '{frame}' form a cycle",
-                expected='a tree',
-                found=', '.join(each.name for each in chain[:5]),
-            )
-        return chain[::-1]
-
     def _path_elements(
         self, chain: Sequence[JointSpec], loop: Loop, variables: dict[str, int]
     ) -> tuple[Element, ...]:
         elements: list[Element] = []
         constant = np.eye(4)
         for joint in chain:
-            constant = constant @ _pose_matrix(joint.origin)
+            (cr, sr), (cp, sp), (cy, sy) = ((math.cos(x), math.sin(x)) for x in joint.origin.rpy)
+            origin = np.eye(4)
+            origin[:3, :3] = [
+                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                [-sp, cp * sr, cp * cr],
+            ]
+            origin[:3, 3] = joint.origin.xyz
+            constant = constant @ origin
             if joint.type == 'fixed':
                 continue
             if not joint.is_scalar:
@@ -270,31 +275,16 @@ def _list_joints_above(above: Mapping[str, JointSpec], link: str) -> list[JointS
 
 def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
     """Return a path in the opposite direction."""
-    return tuple(
-        element._replace(scale=-element.scale, offset=-element.offset)
-        if isinstance(element, JointMotion)
-        else _clean_transform(_invert_constant(element))
-        for element in reversed(elements)
-    )
-
-
-def _pose_matrix(pose: Pose) -> Array:
-    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(each), math.sin(each)) for each in pose.rpy)
-    result = np.eye(4)
-    result[:3, :3] = [
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ]
-    result[:3, 3] = pose.xyz
-    return result
-
-
-def _invert_constant(transform: Array) -> Array:
-    result = np.eye(4)
-    result[:3, :3] = transform[:3, :3].T
-    result[:3, 3] = -transform[:3, :3].T @ transform[:3, 3]
-    return result
+    path: list[Element] = []
+    for element in reversed(elements):
+        if isinstance(element, JointMotion):
+            path.append(element._replace(scale=-element.scale, offset=-element.offset))
+        else:
+            inverse = np.eye(4)
+            inverse[:3, :3] = element[:3, :3].T
+            inverse[:3, 3] = -element[:3, :3].T @ element[:3, 3]
+            path.append(_clean_transform(inverse))
+    return tuple(path)
 
 
 def _clean_transform(transform: Array) -> Array:
@@ -307,16 +297,8 @@ def _clean_transform(transform: Array) -> Array:
 def linkage_joints(
     robot: RobotDescription, spec: TransmissionSpec, *, fixed: bool = False
 ) -> set[str]:
-    """Return all joints that a linkage moves; see :func:`list_linkage_joints`."""
-    (found,) = list_linkage_joints(robot, [spec], fixed=fixed)
-    return found
-
-
-def list_linkage_joints(
-    robot: RobotDescription, specs: Iterable[TransmissionSpec], *, fixed: bool = False
-) -> list[set[str]]:
     """
-    Return all joints that each linkage moves, as far as its loops can be read.
+    Return all joints that a linkage moves, as far as its loops can be read.
 
     If one frame of a loop is not a link, the junction of its two paths is unknown: the other path
     counts up to its last joint that the linkage names. A transmission without loops has no such
@@ -324,39 +306,33 @@ def list_linkage_joints(
 
     :param fixed: Whether to include the fixed joints of the loops.
     """
+    loops = [
+        dict(parameter.attributes) for parameter in spec.parameters if parameter.name == 'loop'
+    ]
+    if not loops and not spec.type.endswith('/LinkageTransmission'):
+        return set()
     above = {joint.child: joint for joint in robot.joints}
     links = {*above, *(link.name for link in robot.links)}
     scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
-    kept = {joint.name for joint in robot.joints} if fixed else set(scalar)
-    return [_find_joints(above, links, scalar, spec) & kept for spec in specs]
-
-
-def _find_joints(
-    above: Mapping[str, JointSpec],
-    links: Collection[str],
-    scalar: Mapping[str, JointSpec],
-    spec: TransmissionSpec,
-) -> set[str]:
-    loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
-    if not loops and not spec.type.endswith('/LinkageTransmission'):
-        return set()
-    found = {joint.name for joint in spec.joints}
+    moved = {joint.name for joint in spec.joints}
     for actuator in spec.actuators:
-        driven = [each.value for each in actuator.parameters if each.name == 'joint']
-        found.add(driven[0] if driven else actuator.name)
-    named = frozenset(found)
+        driven = [
+            parameter.value for parameter in actuator.parameters if parameter.name == 'joint'
+        ]
+        moved.add(driven[0] if driven else actuator.name)
+    named = frozenset(moved)
     for loop in loops:
-        is_known = all(loop.get(name) in links for name in ('frame1', 'frame2'))
+        is_closed = all(loop.get(name) in links for name in ('frame1', 'frame2'))
         sides = []
         for name in ('frame1', 'frame2'):
             side = [joint.name for joint in _list_joints_above(above, loop.get(name, ''))]
-            while not is_known and side and side[-1] not in named:
+            while not is_closed and side and side[-1] not in named:
                 side.pop()
             sides.append(set(side))
-        found |= sides[0] ^ sides[1]
-    more = found
+        moved |= sides[0] ^ sides[1]
+    more = moved
     while more:
         mimics = (scalar[name].mimic for name in more if name in scalar)
-        more = {mimic.joint for mimic in mimics if mimic is not None} - found
-        found |= more
-    return found
+        more = {mimic.joint for mimic in mimics if mimic is not None} - moved
+        moved |= more
+    return moved.intersection([joint.name for joint in robot.joints] if fixed else scalar)

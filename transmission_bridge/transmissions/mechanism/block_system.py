@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import counted, TransmissionError
+from transmission_bridge.transmissions.expressions import Expression
 from transmission_bridge.types import Array
 
 
@@ -71,8 +72,6 @@ class Mechanism:
     winding: frozenset[int] = frozenset()
     tolerance: float = math.inf
 
-
-Expression: TypeAlias = Any
 
 #: Matrices up to this size are solved by minors, and larger ones up to this size by elimination.
 BY_MINORS, WRITTEN_OUT = 3, 12
@@ -194,11 +193,6 @@ def compute_pivot_order(matrix: Array) -> list[int]:
     return order
 
 
-def evaluate_pivots(matrix: Array) -> list[float]:
-    """Return the pivots of a solver by minors or elimination for a matrix of numbers."""
-    return [float(pivot) for pivot in make_solver(ca.SX(ca.DM(np.asarray(matrix)))).pivots]
-
-
 class Block(NamedTuple):
     """
     Rows that are solved together: their indices, and the indices of the coordinates solved for.
@@ -242,9 +236,9 @@ def sort_into_blocks(mechanism: Mechanism, places: Sequence[int]) -> list[Block]
     blocks = []
     for row_end, column_end in zip(pairwise(row_ends), pairwise(column_ends), strict=True):
         rows = [kept[k] for k in row_order[slice(*row_end)]]
-        own = [places[k] for k in column_order[slice(*column_end)]]
+        columns = [places[k] for k in column_order[slice(*column_end)]]
         if rows:
-            blocks.append(Block(rows, own, mechanism.ball_angles.issuperset(own)))
+            blocks.append(Block(rows, columns, mechanism.ball_angles.issuperset(columns)))
     return blocks
 
 
@@ -343,13 +337,10 @@ class BlockSystem:
         if len(self.wanted) != self._n:
             return []
         try:
-            core = [
-                block
-                for block in sort_into_blocks(self.mechanism, columns)
-                if not block.is_ball_joint
-            ]
+            blocks = sort_into_blocks(self.mechanism, columns)
         except TransmissionError:  # the other direction reports it
             return []
+        core = [block for block in blocks if not block.is_ball_joint]
         return [block for block in core if len(core) > 1 and len(block.rows) <= WRITTEN_OUT]
 
     def list_others(self, block: Block) -> list[int]:
@@ -384,19 +375,18 @@ class BlockSystem:
         slope = evaluate_slope(self.mechanism, pose, p)
         values = [np.linalg.det(slope[np.ix_(*block[:2])]) for block in self.inverse_blocks]
         if self._has_determinant:
-            values.append(
-                np.linalg.det(self._compute_slopes(slope)[self.wanted][self._gains_order])
-            )
+            gains = self._compute_slopes(slope)[self.wanted][self._gains_order]
+            values.append(np.linalg.det(gains))
         for rows, places, _ in self.blocks:
             matrix = slope[np.ix_(rows, places)]
             if len(rows) <= WRITTEN_OUT:
-                values += evaluate_pivots(matrix)
+                values += map(float, make_solver(ca.SX(ca.DM(matrix))).pivots)
             if len(rows) <= BY_MINORS:
                 values.append((np.linalg.svd(matrix, compute_uv=False) ** -2.0).sum())
             else:
                 far = np.linalg.lstsq(matrix, make_random_vector(len(rows)), rcond=None)[0]
                 values.append(far @ far)
-        return [1.0 / math.copysign(max(abs(each), 1e-12), each) for each in map(float, values)]
+        return [1.0 / math.copysign(max(abs(value), 1e-12), value) for value in map(float, values)]
 
     def collect_numbers(self, pose: Array, p: Array | Sequence[float], size: Array) -> list[float]:
         """Return the numbers of the function at a pose, with the sizes of the coordinates."""
@@ -423,10 +413,8 @@ class BlockSystem:
         if self._has_determinant:
             matrices.append(self._compute_slopes(slope)[self.wanted][self._gains_order])
             matrices += [slope[np.ix_(self._given_order, self.given)]] * self.is_explicit
-        written = (
-            ca.SX(ca.DM(matrix)) for matrix in matrices if BY_MINORS < len(matrix) <= WRITTEN_OUT
-        )
-        return all(float(Elimination(matrix).is_exact()) == 1.0 for matrix in written)
+        written = (matrix for matrix in matrices if BY_MINORS < len(matrix) <= WRITTEN_OUT)
+        return all(float(Elimination(ca.SX(ca.DM(x))).is_exact()) == 1.0 for x in written)
 
     def split_numbers(self, numbers: Expression) -> tuple[Expression, Expression, list[Any]]:
         """Return the numbers of the rows, the sizes of the coordinates, and the pose's values."""

@@ -124,19 +124,11 @@ class Continuation:
             function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
         state, x, held, constants = given = input_symbols(self.corrector.n_state, n, n_held, n_own)
         # A path cannot begin at an unknown state.
-        begins = [
-            state,
-            x,
-            state[r : r + n],
-            0.0,
-            self.corrector.has_state(state),
-            0.0,
-            NO_CONVERGENCE,
-        ]
-        after = function(ca.vertcat(*begins, held, constants))
-        return ca.Function(
-            'way', given, [after[: self.corrector.n_state], after[ends[3]], after[ends[6]]]
-        )
+        size, failure = self.corrector.has_state(state), (0.0, NO_CONVERGENCE)
+        inputs = state, x, state[r : r + n], 0.0, size, *failure, held, constants
+        result = function(ca.vertcat(*inputs))
+        outputs = [result[: self.corrector.n_state], result[ends[3]], result[ends[6]]]
+        return ca.Function('way', given, outputs)
 
     @cached_property
     def enter_function(self) -> Any:
@@ -161,19 +153,19 @@ class Continuation:
         joints = ca.reshape(table, count, len(self._in_table))
         # No two distances are equal, so the nearest entry is unique.
         apart = ca.MX(ca.DM(np.arange(count) * 1e-9))
-        for k, place in enumerate(corrector.given):
-            apart += ca.fabs(joints[:, self._in_table.index(place)] - x[k]) / width[k]
+        for k, column in enumerate(corrector.given):
+            apart += ca.fabs(joints[:, self._in_table.index(column)] - x[k]) / width[k]
         nearest, entries = ca.mmin(apart), []
         for _ in range(self._tried):
             at = apart <= ca.mmin(apart)
             entries.append(ca.mtimes(ca.reshape(at, 1, count), joints))
             apart += at * NOWHERE
         entries.append(joints[0, :])
-        order = [self._in_table.index(place) for place in (*corrector.unknown, *corrector.given)]
-        found = ca.vec(ca.vertcat(*entries)[:, order].T)
-        look = ca.Function('nearest', given, [found, nearest])
-        skipped = [ca.SX.sym('skipped', each.shape) for each in given]
-        skip = ca.Function('skip', skipped, [ca.SX.zeros(found.shape), 0.0])
+        order = [self._in_table.index(column) for column in (*corrector.unknown, *corrector.given)]
+        chosen = ca.vec(ca.vertcat(*entries)[:, order].T)
+        look = ca.Function('nearest', given, [chosen, nearest])
+        skipped = [ca.SX.sym('skipped', symbol.shape) for symbol in given]
+        skip = ca.Function('skip', skipped, [ca.SX.zeros(chosen.shape), 0.0])
         return ca.Function.if_else('look', look, skip)
 
     @cached_property
@@ -192,11 +184,11 @@ class Continuation:
         state, _ = self.enter_function(tried[0], *tried[2:])
         switch = make_switch('try', tried, self.path_function(state, *tried[1:]))
         why = ca.if_else(is_far, OUT_OF_DOMAIN, NO_CONVERGENCE)
-        found = [ca.MX.zeros(self.corrector.n_state), ca.MX(0.0), why]
+        reached = [ca.MX.zeros(self.corrector.n_state), ca.MX(0.0), why]
         for entry in ca.vertsplit(entries, r + n):
-            goes_on = ca.logic_and(found[1] < 1.0, ca.logic_not(is_far))
-            found = switch(goes_on, entry, x, held, constants, *found)
-        return ca.Function('reached', given, found)
+            goes_on = ca.logic_and(reached[1] < 1.0, ca.logic_not(is_far))
+            reached = switch(goes_on, entry, x, held, constants, *reached)
+        return ca.Function('reached', given, reached)
 
     @cached_property
     def ball_joint_function(self) -> Any:
@@ -207,16 +199,15 @@ class Continuation:
         solution, apart from full turns; the turn closest to the joints ``before`` is used. Angles
         without a solution keep the values of ``before``.
         """
-        r, n, n_held, n_own = self.corrector.counts
-        ball_columns = self.corrector.ball_columns
-        sizes = (self.corrector.n_state, len(ball_columns), 1, r, n_held, n_own)
+        corrector, ball_columns = self.corrector, self.corrector.ball_columns
+        r, n, n_held, n_own = corrector.counts
+        sizes = (corrector.n_state, len(ball_columns), 1, r, n_held, n_own)
         ends = np.cumsum([0, *sizes]).tolist()
         whole = ca.MX.sym('whole', ends[-1])
         state, _, count, other, held, constants = (whole[low:high] for low, high in pairwise(ends))
         zero = ca.MX.zeros(n)
-        begin, *_, flags = self.corrector.exact_function(
-            state[r : r + n], zero, zero, state, held, constants
-        )
+        given = state[r : r + n], zero, zero, state, held, constants
+        begin, *_, flags = corrector.exact_function(*given)
         begin, balls = ca.MX(begin), flags[5:]
         guesses = np.random.default_rng(3).uniform(-math.pi, math.pi, (r, GUESSES))
         guesses[:, 0] = 0.0
@@ -232,23 +223,18 @@ class Continuation:
         stay = ca.Function('stay', [whole], [whole])
         switch = ca.Function.if_else('on', go, stay)
         goes_on = ca.Function('on', [whole], [switch(whole[ends[2]] < GUESSES, whole)])
-        last, others, before, *rest = given = input_symbols(
-            self.corrector.n_state, r, r, n_held, n_own
+        last, others, before, *rest = symbols = input_symbols(
+            corrector.n_state, r, r, n_held, n_own
         )
         begins = ca.vertcat(last, ca.MX.zeros(len(ball_columns) + 1), others, *rest)
         result = goes_on.fold(GUESSES)(begins)
-        found = ca.MX(result[: self.corrector.n_state])
-        unwound = found[:r] - self._count_turns(ca.reshape(found[:r] - before, r, 1))
+        found = ca.MX(result[: corrector.n_state])
+        turn = [math.tau * (k in corrector.mechanism.winding) for k in corrector.unknown]
+        turns = ca.floor(ca.reshape(found[:r] - before, r, 1) / math.tau + 0.5)
+        unwound = found[:r] - ca.DM(turn) * ca.if_else(is_known(turns), turns, 0.0)
         for k, columns in enumerate(ball_columns, ends[1]):
             found[columns] = ca.if_else(result[k] >= 2.0, unwound[columns], before[columns])
-        return ca.Function('sought', given, [found, result[ends[2]] == ALL_FOUND])
-
-    def _count_turns(self, apart: Any) -> Any:
-        """Return the full turns in differences of the joints that are solved for."""
-        corrector = self.corrector
-        turn = ca.DM([math.tau * (k in corrector.mechanism.winding) for k in corrector.unknown])
-        whole = ca.floor(apart / math.tau + 0.5)
-        return turn.reshape(apart.shape) * ca.if_else(is_known(whole), whole, 0.0)
+        return ca.Function('sought', symbols, [found, result[ends[2]] == ALL_FOUND])
 
 
 def input_symbols(*sizes: int) -> list[Any]:

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
+from transmission_bridge.transmissions.expressions import all_of, Expression, is_known, make_switch
 from transmission_bridge.transmissions.mechanism.block_system import (
     BlockSystem,
     build_determinant,
@@ -40,8 +40,6 @@ from transmission_bridge.transmissions.mechanism.newton import (
     build_newton_function,
 )
 from transmission_bridge.transmissions.sparsity import inverse_pattern
-
-Expression: TypeAlias = Any
 
 #: The side of a formula's result is unknown if a determinant is below this share of the pose's.
 UNSIGNED = 1e-8
@@ -166,18 +164,13 @@ class Corrector(BlockSystem):
         inverse = ca.project(inverse, self._compute_inverse_pattern())
         whole = ca.vertcat(*(slopes[column] for column in self.unknown)) if r else kind(0, n)
         y: list[Expression] = [z[column] for column in self.unknown]
+        flags = [all_of(each) if each else kind(1.0) for each in conditions.values()]
         outputs = [
             ca.densify(ca.vertcat(*y, x, ca.vec(ca.densify(whole)))),
             ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
             ca.densify(ca.mtimes(inverse.T, tau)),
             ca.densify(ca.vertcat(ca.norm_fro(weighed), ca.norm_fro(back))),
-            ca.densify(
-                ca.vertcat(
-                    *(all_of(each) if each else kind(1.0) for each in conditions.values()),
-                    regularity,
-                    *balls,
-                )
-            ),
+            ca.densify(ca.vertcat(*flags, regularity, *balls)),
         ]
         inputs = [x, v, tau, state, held, numbers]
         return ca.Function('way', inputs, outputs, {'cse': True})
@@ -216,9 +209,8 @@ class Corrector(BlockSystem):
             for k, column in enumerate(columns):
                 slopes[column] = solved[k, :]
             if len(rows) <= WRITTEN_OUT:
-                shares.append(
-                    build_determinant(jacobian[rows, columns]) * math.prod(pose_value.pivots)
-                )
+                determinant = build_determinant(jacobian[rows, columns])
+                shares.append(determinant * math.prod(pose_value.pivots))
             if isinstance(solve, Minors | Elimination):
                 is_exact.append(solve.is_exact())
         conditions = {
@@ -253,12 +245,8 @@ class Corrector(BlockSystem):
         ahead = begin + ca.mtimes(tangent, x - at) if r else begin
         for k, column in enumerate(self.unknown):
             z[column] = ahead[k]
-        conditions: dict[str, list[Expression]] = {
-            'core': [],
-            'side': [],
-            'polished': [],
-            'exact': [],
-        }
+        names = ('core', 'side', 'polished', 'exact')
+        conditions: dict[str, list[Expression]] = {name: [] for name in names}
         balls: list[Expression] = []
         regularity = type(state)(math.inf)
         before, *after = build_conditions(self)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import casadi as ca
 
-from transmission_bridge.transmissions.expressions import all_of, is_known
+from transmission_bridge.transmissions.expressions import all_of, Expression, is_known
 from transmission_bridge.transmissions.mechanism.block_system import (
     Block,
     BlockSystem,
@@ -24,8 +24,6 @@ from transmission_bridge.transmissions.mechanism.block_system import (
     PoseValues,
     WRITTEN_OUT,
 )
-
-Expression: TypeAlias = Any
 
 #: Newton steps per call.
 NEWTON_STEPS = 3
@@ -64,19 +62,26 @@ def build_conditions(system: BlockSystem) -> list[Any]:
     p, _, values = system.split_numbers(numbers)
     positive: list[Expression] = ca.vertsplit(mechanism.signs(z, p))
     positive += [
-        build_determinant(jacobian[each.rows, each.places]) * value
-        for each, value in zip(system.inverse_blocks, values, strict=False)
+        build_determinant(jacobian[condition.rows, condition.places]) * value
+        for condition, value in zip(system.inverse_blocks, values, strict=False)
     ]
     left: list[tuple[Expression, set[int]]] = [
         (rows[k], _list_coordinates(rows[k], z)) for k in mechanism.checked
     ]
-    right = [(each, _list_coordinates(each, z)) for each in positive]
-    known, result = {*system.given, *mechanism.held}, []
+    right = [(condition, _list_coordinates(condition, z)) for condition in positive]
+    solved, result = {*system.given, *mechanism.held}, []
     for places in ([], *(block.places for block in system.blocks)):
-        known.update(places)
-        missed: Expression = ca.vertcat(*(each for each, joints in left if joints <= known))
-        sides: list[Expression] = [each > 0.0 for each, joints in right if joints <= known]
-        left, right = ([each for each in rest if not each[1] <= known] for rest in (left, right))
+        solved.update(places)
+        missed: Expression = ca.vertcat(
+            *(condition for condition, joints in left if joints <= solved)
+        )
+        sides: list[Expression] = [
+            condition > 0.0 for condition, joints in right if joints <= solved
+        ]
+        left, right = (
+            [condition for condition in rest if not condition[1] <= solved]
+            for rest in (left, right)
+        )
         outputs = [ca.SX(ca.sumsqr(missed)), all_of(sides) if sides else ca.SX(1.0)]
         result.append(ca.Function('watched', [z, numbers], outputs))
     return result

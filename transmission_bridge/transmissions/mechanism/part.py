@@ -113,10 +113,8 @@ class CompiledPart:
         width = np.ptp(assembly.positions[:, given], axis=0)
         # A formula needs no ends that only save a search. A solution at an end of shares is beyond
         # it by the tolerance of the given position times the gain.
-        is_exact, beyond = (
-            assembly.is_exact,
-            BEYOND * corrector.mechanism.has_sizes * assembly.size,
-        )
+        is_exact = assembly.is_exact
+        beyond = BEYOND * corrector.mechanism.has_sizes * assembly.size
         is_known = is_exact | (solver.n_start > 0)
         ends = [
             np.where(is_known, assembly.lower, -math.inf)[given],
@@ -138,15 +136,15 @@ class CompiledPart:
                 assembly.positions, solver.continuation.n_entries, sorted({*given, *wanted})
             )
             table = solver.continuation.make_table(chosen)
-        flat = [number for each in numbers for number in each]
+        flat = [number for group in numbers for number in group]
         first, n = 2 * (len(given) + len(wanted)), len(given)
-        loose = [first + k for k, place in enumerate(given) if not is_exact[place]]
+        loose = [first + k for k, column in enumerate(given) if not is_exact[column]]
         unknown = dict.fromkeys(loose, -math.inf)
-        unknown |= {place + n: math.inf for place in loose}
+        unknown |= {index + n: math.inf for index in loose}
         before = sum(map(len, numbers[:-3]))
         unknown |= dict.fromkeys(range(before, before + len(numbers[-3])), math.nan)
         return cls(
-            solver, [float(each) for each in flat], table, *members, list_paths(flat), unknown
+            solver, [float(number) for number in flat], table, *members, list_paths(flat), unknown
         )
 
     def map_samples(self, rows: Sequence[Array], guess: Array | None) -> list[Array]:
@@ -158,76 +156,74 @@ class CompiledPart:
             determine all coordinates. By default it is interpolated in a grid of solutions.
         :returns: The three rows of the outputs, the next warm starts, and the status.
         """
-        solver, grid, x = self.solver, self._grid, self._scale_inputs(rows[0])
+        solver, corrector, parameters = self.solver, self.solver.corrector, self._parameters
+        x = _SCALES[solver.is_forward](rows[0], parameters.ratios, parameters.offsets)
         starts: Array = np.full((len(x), solver.n_start), math.nan)
-        if (
-            guess is not None
-            and solver.n_start
-            and solver.corrector.unknown == solver.corrector.wanted
-        ):
-            starts[:, : solver.corrector.n_state] = self._make_states(
-                x, self._scale_outputs(guess)
-            )
-        if guess is not None or grid is None:
-            *found, is_open = map_samples(
-                solver.expanded_function, [*rows, starts], [self.numbers]
-            )
+        if guess is not None and solver.n_start and corrector.unknown == corrector.wanted:
+            unscale = _SCALES[not solver.is_forward]
+            near = unscale(guess, parameters.wanted_ratios, parameters.wanted_offsets)
+            starts[:, : corrector.n_state] = self._make_states(x, near)
+        if guess is not None or self._grid is None:
+            given = [*rows, starts]
+            *mapped, is_open = map_samples(solver.expanded_function, given, [self.numbers])
             left = np.flatnonzero(is_open)
         else:
-            found, left = self._map_by_grid(grid, rows, x)
+            mapped, left = self._map_by_grid(self._grid, rows, x)
         if len(left):
             given = [*(row[left] for row in rows), starts[left]]
-            others = map_samples(solver.function, given, [self.numbers, self.table])
-            for each, other in zip(found, others, strict=True):
-                each[left] = other
-        return found
+            searched = map_samples(solver.function, given, [self.numbers, self.table])
+            for output, other in zip(mapped, searched, strict=True):
+                output[left] = other
+        return mapped
 
     def _map_by_grid(
         self, grid: StartGrid, rows: Sequence[Array], x: Array
     ) -> tuple[list[Array], Index]:
         """Map samples from guesses of the grid; return also the samples without an answer."""
-        solver, left, found = self.solver, np.arange(len(x)), list[Array]()
+        solver, left, mapped = self.solver, np.arange(len(x)), list[Array]()
+        r, n, *_ = solver.corrector.counts
+        core, n_state = solver.corrector.core_columns, solver.corrector.n_state
+        balls = [column for columns in solver.corrector.ball_columns for column in columns]
+        entries = solver.continuation.list_entries(self.table)
         for function, find_states in (
             (solver.expanded_function, lambda x: self._make_states(x, grid.interpolate(x))),
             (solver.careful_function, grid.find_nearest),
         ):
             starts = np.full((len(left), solver.n_start), math.nan)
-            starts[:, : solver.corrector.n_state] = find_states(x[left])
-            self._begin_balls(x[left], starts)
+            starts[:, :n_state] = find_states(x[left])
+            if balls:
+                # The entry of the table that is nearest determines their full turns, as in a
+                # search.
+                apart = np.zeros((len(left), len(entries))) + np.arange(len(entries)) * 1e-9
+                for k, width in enumerate(self._parameters.width):
+                    apart += np.abs(x[left][:, [k]] - entries[:, r + k]) / width
+                starts[:, balls] = entries[apart.argmin(axis=1)][:, balls]
             given = [*(row[left] for row in rows), starts]
             *outputs, is_open = map_samples(function, given, [self.numbers])
-            rough = np.flatnonzero((is_open[:, 0] == 0.0) & self._is_rough(starts, outputs[3]))
+            # The last Newton step is about ``C^2 e^3``: ``e`` is the error of the guess, and the
+            # curvature ``C`` grows with the slopes.
+            after = outputs[3]
+            with np.errstate(invalid='ignore'):
+                error = np.abs(after[:, core] - starts[:, core]).max(axis=1, initial=0.0)
+            slope = np.abs(after[:, r + n : n_state]).max(axis=1, initial=0.0)
+            is_rough = error**3 * (1.0 + slope) ** 2 > ROUGH
+            rough = np.flatnonzero((is_open[:, 0] == 0.0) & is_rough)
             if len(rough):
-                given[3][rough] = outputs[3][rough]
+                given[3][rough] = after[rough]
                 again = map_samples(
-                    solver.expanded_function, [each[rough] for each in given], [self.numbers]
+                    solver.expanded_function, [values[rough] for values in given], [self.numbers]
                 )
                 for output, other in zip(outputs, again, strict=False):
                     output[rough] = other
-            found = found or outputs
-            for each, output in zip(found, outputs, strict=True):
-                each[left] = output
+            mapped = mapped or outputs
+            for whole, output in zip(mapped, outputs, strict=True):
+                whole[left] = output
             # The position may have another solution, or be a dead centre.
             is_lost = np.isnan(outputs[0]).any(axis=1) & ~np.isnan(given[0]).any(axis=1)
             left = left[is_lost | (is_open[:, 0] != 0.0)]
             if not len(left):
                 break
-        return found, left
-
-    def _is_rough(self, starts: Array, after: Array) -> Mask:
-        """
-        Return whether the last Newton solver was more than rounding.
-
-        Its length is about ``C^2 e^3``: ``e`` is the error of the guess, and the curvature ``C``
-        grows with the slopes.
-        """
-        (r, n, *_), core_columns = self.solver.corrector.counts, self.solver.corrector.core_columns
-        with np.errstate(invalid='ignore'):
-            error = np.abs(after[:, core_columns] - starts[:, core_columns]).max(
-                axis=1, initial=0.0
-            )
-        slope = np.abs(after[:, r + n : self.solver.corrector.n_state]).max(axis=1, initial=0.0)
-        return np.asarray(error**3 * (1.0 + slope) ** 2 > ROUGH)
+        return mapped, left
 
     @cached_property
     def _grid(self) -> StartGrid | None:
@@ -238,16 +234,15 @@ class CompiledPart:
         # Also beyond the ends of the range, so that a sample at an end has neighbours.
         numbers = np.array(self.numbers)
         parameters = solver.split_numbers(numbers)
-        for each in (parameters.lower, parameters.wanted_lower):
-            each[:] = -math.inf
-        for each in (parameters.upper, parameters.wanted_upper):
-            each[:] = math.inf
+        parameters.lower[:] = parameters.wanted_lower[:] = -math.inf
+        parameters.upper[:] = parameters.wanted_upper[:] = math.inf
 
         def solve(x: Array, near: Array) -> Array:
-            rows = [self._unscale_inputs(x), *(np.full_like(x, math.nan),) * 2]
+            unscale = _SCALES[not solver.is_forward]
+            position = unscale(x, self._parameters.ratios, self._parameters.offsets)
             starts = np.full((len(x), solver.n_start), math.nan)
             starts[:, : near.shape[1]] = near
-            given = [*rows, starts]
+            given = [position, *(np.full_like(x, math.nan),) * 2, starts]
             position, *_, after, _, is_open = map_samples(
                 solver.careful_function, given, [numbers]
             )
@@ -269,40 +264,9 @@ class CompiledPart:
         states[:, corrector.core_columns], states[:, r : r + n] = solved, x
         return states
 
-    def _begin_balls(self, x: Array, states: Array) -> None:
-        """
-        Begin the angles of balls at the entry of the table that is nearest to each position.
-
-        As in a search, this entry determines their full turns.
-        """
-        balls = [column for columns in self.solver.corrector.ball_columns for column in columns]
-        if balls:
-            entries, r = (
-                self.solver.continuation.list_entries(self.table),
-                self.solver.corrector.counts[0],
-            )
-            apart = np.zeros((len(x), len(entries))) + np.arange(len(entries)) * 1e-9
-            for k, width in enumerate(self._parameters.width):
-                apart += np.abs(x[:, [k]] - entries[:, r + k]) / width
-            states[:, balls] = entries[apart.argmin(axis=1)][:, balls]
-
     @cached_property
     def _parameters(self) -> Numbers:
         return self.solver.split_numbers(np.array(self.numbers))
-
-    def _scale_inputs(self, position: Array) -> Array:
-        """Return bare positions of the given coordinates."""
-        parameters, scale = self._parameters, _SCALES[self.solver.is_forward]
-        return scale(position, parameters.ratios, parameters.offsets)
-
-    def _unscale_inputs(self, x: Array) -> Array:
-        parameters, scale = self._parameters, _SCALES[not self.solver.is_forward]
-        return scale(x, parameters.ratios, parameters.offsets)
-
-    def _scale_outputs(self, position: Array) -> Array:
-        """Return bare positions of the wanted coordinates."""
-        parameters, scale = self._parameters, _SCALES[not self.solver.is_forward]
-        return scale(position, parameters.wanted_ratios, parameters.wanted_offsets)
 
     def compute_accelerations(self, position: Array, velocity: Array, after: Array) -> Array:
         """

@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from transmission_bridge.transmissions.expressions import (
     all_of,
+    Expression,
     is_any_known,
     is_known,
     known_if,
@@ -43,8 +44,6 @@ from transmission_bridge.transmissions.report import (
     SINGULAR,
 )
 from transmission_bridge.types import Array
-
-Expression: TypeAlias = Any
 
 #: A path that ends beyond this share, and not at a dead centre, ends at dependent rows.
 ALMOST = 1.0 - 2.0**-9
@@ -122,20 +121,16 @@ class Solver:
         #: Whether ends of the range are among the numbers.
         self.has_ends = corrector.mechanism.has_sizes and n == w == 1 and not corrector.is_explicit
         self._counts = [n, n, w, w, n, n, w, w, 1, 3, n, 1, 4 * self.has_ends, n_held, n_own]
-        self._n_state = corrector.n_state
-        self._pushed = [
-            *range(w),
-            *(
-                w + corrector.given.index(k) if k in corrector.given else w + n
-                for k in self.places[w:]
-            ),
-        ]
+        self._pushed = [*range(w)]
+        for k in self.places[w:]:
+            self._pushed.append(w + corrector.given.index(k) if k in corrector.given else w + n)
         #: Length of a warm start.
-        self.n_start = 0 if corrector.is_explicit else self._n_state + 2 + n
+        self.n_start = 0 if corrector.is_explicit else self.corrector.n_state + 2 + n
         #: The paths of the full solver, and its table.
         self.continuation = Continuation(corrector)
-        self._names = ('position', 'velocity', 'effort', 'start', 'numbers')
-        self._sizes = (n, n, n, self.n_start, sum(self._counts))
+        names = ('position', 'velocity', 'effort', 'start', 'numbers')
+        sizes = (n, n, n, self.n_start, sum(self._counts))
+        self._inputs = [*zip(names, sizes, strict=True)]
 
     # -- for Python ------------------------------------------------------------------------------
 
@@ -150,7 +145,7 @@ class Solver:
         r, n, *_ = self.corrector.counts
         result = np.zeros((len(self.corrector.mechanism.names), n))
         result[self.corrector.given] = np.eye(n)
-        result[self.corrector.unknown] = state[r + n : self._n_state].reshape(n, r).T
+        result[self.corrector.unknown] = state[r + n : self.corrector.n_state].reshape(n, r).T
         return result
 
     # -- a sample --------------------------------------------------------------------------------
@@ -158,7 +153,7 @@ class Solver:
     @cached_property
     def function(self) -> Any:
         """The function of a sample."""
-        given = [ca.MX.sym(n, size) for n, size in zip(self._names, self._sizes, strict=True)]
+        given = [ca.MX.sym(*given) for given in self._inputs]
         table = ca.MX.sym('table', self.continuation.n_table)
         # The careful elimination handles inexact results before the full solver runs.
         *outputs, more = self.careful_function(*given)
@@ -190,7 +185,7 @@ class Solver:
         return self._build_sample(self.corrector.exact_function)
 
     def _split_inputs(self, start: Expression, numbers: Expression) -> tuple[list[Any], Numbers]:
-        ends = np.cumsum([0, self._n_state, 1, 1, self.corrector.counts[1]]).tolist()
+        ends = np.cumsum([0, self.corrector.n_state, 1, 1, self.corrector.counts[1]]).tolist()
         parts = [start[low:high] for low, high in pairwise(ends)] if self.n_start else [start]
         return parts, self.split_numbers(numbers)
 
@@ -208,21 +203,17 @@ class Solver:
 
     def _build_sample(self, core: Any) -> Any:
         """Return the function of a sample near its start, and whether to run the full solver."""
-        given = [ca.MX.sym(n, size) for n, size in zip(self._names, self._sizes, strict=True)]
+        given = [ca.MX.sym(*given) for given in self._inputs]
         (state, *_), parameters = self._split_inputs(*given[3:])
-        results = core(
-            *self._scale_inputs(parameters, *given[:3]),
-            state,
-            parameters.held,
-            parameters.of_corrector,
-        )
+        scaled = self._scale_inputs(parameters, *given[:3])
+        results = core(*scaled, state, parameters.held, parameters.of_corrector)
         return ca.Function('sample', given, self._output_function(*given, *results))
 
     @cached_property
     def _output_function(self) -> Any:
         """The function from inputs and results of the core to the outputs of a sample."""
         kind, corrector = ca.SX, self.corrector.function
-        given = [kind.sym(name, size) for name, size in zip(self._names, self._sizes, strict=True)]
+        given = [kind.sym(*given) for given in self._inputs]
         results = [kind.sym('found', corrector.sparsity_out(k)) for k in range(corrector.n_out())]
         position, velocity, effort, start, numbers = given
         following, rates, efforts, sizes, flags = results
@@ -241,9 +232,8 @@ class Solver:
             is_near = regularity < DEPENDENT**2
         located, is_end, is_on_end = self._find_ends(parameters, at, asked, is_solved, located)
         good = ca.logic_or(is_solved, is_end)
-        inside = ca.logic_and(
-            asked, _is_within(located, parameters.wanted_lower, parameters.wanted_upper)
-        )
+        lower, upper = parameters.wanted_lower, parameters.wanted_upper
+        inside = ca.logic_and(asked, _is_within(located, lower, upper))
         slow, weak = self._limit_gains(parameters, sizes, is_near, is_end)
         moving = ca.vertcat(rates, rate, kind.zeros(n_held, 1))[take]
         moving, is_long = self._limit_passive(parameters, following, moving, take)
@@ -251,9 +241,8 @@ class Solver:
         pushed = ca.vertcat(ca.if_else(is_end, 0.0, efforts), force, 0.0)[self._pushed]
         for ball, columns in zip(balls, self.corrector.ball_columns, strict=True):
             for k in (k for k, row in enumerate(take) if row in columns):
-                located[k], moving[k] = (
-                    known_if(ball >= 2.0, each[k]) for each in (located, moving)
-                )
+                located[k] = known_if(ball >= 2.0, located[k])
+                moving[k] = known_if(ball >= 2.0, moving[k])
         lost = ca.logic_or(
             ca.logic_and(ca.logic_or(slow, is_long), is_any_known(velocity)),
             ca.logic_and(weak, is_any_known(effort)),
@@ -383,9 +372,8 @@ class Solver:
         Inputs: positions and velocities of the inputs, next warm start, numbers.
         """
         corrector, (r, n, n_held, _) = self.corrector, self.corrector.counts
-        position, velocity, start, numbers = given = input_symbols(
-            n, n, self.n_start, sum(self._counts)
-        )
+        symbols = input_symbols(n, n, self.n_start, sum(self._counts))
+        position, velocity, start, numbers = symbols
         (state, *_), parameters = self._split_inputs(start, numbers)
         at, rate, force = self._scale_inputs(parameters, position, velocity, velocity)
         following, moving, *_ = corrector.exact_function(
@@ -400,17 +388,15 @@ class Solver:
             ca.MX.zeros(len(corrector.mechanism.names)),
         )
         whole[sorted(self._known)], moving[sorted(self._known)] = z[order], rates[order]
-        bent = ca.vertcat(
-            corrector.bend_function(whole, moving, parameters.of_corrector),
-            ca.MX.zeros(n + n_held, 1),
-        )
+        bent = corrector.bend_function(whole, moving, parameters.of_corrector)
+        bent = ca.vertcat(bent, ca.MX.zeros(n + n_held, 1))
         outputs = bent[[self._known.index(place) for place in self.places]]
         w = len(corrector.wanted)
         if self.is_forward:
             outputs[:w] = outputs[:w] / parameters.wanted_ratios
         else:
             outputs = outputs * parameters.wanted_ratios
-        return ca.Function('bend', given, [outputs])
+        return ca.Function('bend', symbols, [outputs])
 
     # -- the search ------------------------------------------------------------------------------
 
@@ -449,8 +435,8 @@ class Solver:
         start = ca.vertcat(state, failed, why, sought)
         *moved, after, status, _ = self.careful_function(*rows, start, numbers)
         # A position beyond the range is not used as a warm start.
-        begin = ca.if_else(is_known(moved[0][0]), after[: self._n_state], last)
-        return [*moved, ca.vertcat(begin, after[self._n_state :]), status]
+        begin = ca.if_else(is_known(moved[0][0]), after[: self.corrector.n_state], last)
+        return [*moved, ca.vertcat(begin, after[self.corrector.n_state :]), status]
 
 
 def _is_within(vector: Expression, lower: Expression, upper: Expression) -> Expression:

@@ -54,12 +54,8 @@ def grow_states(
     :param lower: Lower ends of the given coordinates.
     :param upper: Upper ends of the given coordinates.
     """
-    n, first, going = (
-        len(lower),
-        len(solver.corrector.unknown),
-        Call(solver.continuation.path_function),
-    )
-    width = upper - lower
+    n, first, width = len(lower), len(solver.corrector.unknown), upper - lower
+    going = Call(solver.continuation.path_function)
     if n in TABLE_POINTS:
         axes = [np.linspace(0.0, 1.0, TABLE_POINTS[n])] * n
         targets = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
@@ -69,19 +65,19 @@ def grow_states(
     states = enter_states(solver, [pose], fixed)
     if not states:
         return []
-    places = [(states[0][first : first + n] - lower) / width]
-    apart, left = np.abs(targets - places[0]).max(axis=1), np.zeros(len(targets))
+    shares = [(states[0][first : first + n] - lower) / width]
+    apart, left = np.abs(targets - shares[0]).max(axis=1), np.zeros(len(targets))
     while (apart + left).min() <= farthest:
         k = int(np.argmin(apart + left))
         left[k] = math.inf
-        nearest = int(np.argmin(np.abs(np.array(places) - targets[k]).max(axis=1)))
+        nearest = int(np.argmin(np.abs(np.array(shares) - targets[k]).max(axis=1)))
         target = lower + targets[k] * width
         state = going(states[nearest], target, *fixed)[0].copy()
-        place = (state[first : first + n] - lower) / width
-        apart = np.minimum(apart, np.abs(targets - place).max(axis=1))
-        if np.abs(place - places[nearest]).max() > MOVED:
+        share = (state[first : first + n] - lower) / width
+        apart = np.minimum(apart, np.abs(targets - share).max(axis=1))
+        if np.abs(share - shares[nearest]).max() > MOVED:
             states.append(state)
-            places.append(place)
+            shares.append(share)
     return states
 
 
@@ -90,29 +86,29 @@ def are_consistent(
 ) -> bool:
     """Return whether straight paths to each state from its neighbours end at this state."""
     first, n = solver.corrector.counts[:2]
-    going, known = Call(solver.continuation.path_function), np.array(states)[:, : first + n]
-    width = np.ptp(known, axis=0)
-    for state in known:
-        place = state[first:]
-        apart = (np.abs(known[:, first:] - place) / width[first:]).max(axis=1)
+    going, solutions = Call(solver.continuation.path_function), np.array(states)[:, : first + n]
+    width = np.ptp(solutions, axis=0)
+    for state in solutions:
+        position = state[first:]
+        apart = (np.abs(solutions[:, first:] - position) / width[first:]).max(axis=1)
         for k in np.argsort(apart)[1 : 2 * n + 1].tolist():
-            end, done, _ = going(states[k], place, *fixed)
+            end, done, _ = going(states[k], position, *fixed)
             differs = np.abs(end[:first] - state[:first]) > SAME * width[:first]
             if done[0] == 1.0 and differs.any():
                 return False
     return True
 
 
-def thin_positions(positions: Array, count: int, places: Sequence[int]) -> Array:
+def thin_positions(positions: Array, count: int, columns: Sequence[int]) -> Array:
     """
     Return all positions up to a count; of more the first, and always the one farthest from these.
 
     :param positions: Shape ``(samples, n)``.
-    :param places: Indices of the coordinates that distances are measured in.
+    :param columns: Indices of the coordinates that distances are measured in.
     """
     if len(positions) <= count:
         return positions
-    shares = positions[:, places]
+    shares = positions[:, columns]
     width = np.ptp(shares, axis=0)
     shares = shares / np.where(width > 0.0, width, 1.0)
     chosen, apart = [0], np.full(len(positions), math.inf)
@@ -207,21 +203,21 @@ class StartGrid:
         weights = along[:, 0]
         for axis in range(1, len(t)):
             weights = np.concatenate([weight * along[:, axis] for weight in weights])
-        place = first.astype(np.intp) @ self._strides
+        corner = first.astype(np.intp) @ self._strides
         result = np.zeros((len(x), self._values.shape[1]))
         # Term by term: a sum over an axis is rounded differently with other numbers of samples.
         for weight, offset in zip(weights[..., np.newaxis], self._stencil, strict=True):
-            result += weight * self._values[place + offset]
+            result += weight * self._values[corner + offset]
         return result
 
     def find_nearest(self, x: Array) -> Array:
         """Return the states of the nearest known corner of the cell around each sample, or NaN."""
         share, first = self._find_cells(x, 2)
-        place = first.astype(np.intp) @ self._strides
+        corner = first.astype(np.intp) @ self._strides
         result = np.full((len(x), self._states.shape[1]), np.nan)
         least = np.full(len(x), np.inf)
         for offsets in product(range(2), repeat=x.shape[1]):
-            states = self._states[place + np.dot(offsets, self._strides)]
+            states = self._states[corner + np.dot(offsets, self._strides)]
             apart = np.abs(share - first - offsets).max(axis=1)
             is_nearer = self._is_known(states) & (apart < least)
             result[is_nearer], least = states[is_nearer], np.where(is_nearer, apart, least)

@@ -224,8 +224,7 @@ class AffineStream:
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
         """Map a command; see :meth:`~.robot_map.RobotMap.map_command`."""
-        self._map_into(values.reshape(-1), self._flat)
-        return self._mapped
+        return self.map_state(values)
 
 
 def _repeat_samples(values: Array, samples: int | None) -> Array:

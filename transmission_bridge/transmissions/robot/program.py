@@ -15,19 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from transmission_bridge.interfaces import Direction
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.expressions import is_all_known, is_any_known, known_if
+from transmission_bridge.transmissions.expressions import (
+    Expression,
+    is_all_known,
+    is_any_known,
+    known_if,
+)
 from transmission_bridge.transmissions.mechanism.part import CompiledPart
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.robot.affine_map import AffineMap, Terms
 from transmission_bridge.types import Array
-
-Expression: TypeAlias = Any
 
 #: Rows of a state.
 ROWS = 3
@@ -103,7 +106,8 @@ class RobotProgram(NamedTuple):
             selected = tuple(k for k, index in enumerate(part.outputs) if index in taken)
             mechanisms.append(
                 _MechanismStructure(
-                    part.solver.sample_function,
+                    # Functions with calls are called, all others are expanded.
+                    part.solver.sample_function if shares else part.solver.expanded_function,
                     part.solver.function,
                     inputs=tuple(inputs[index] for index in part.inputs),
                     outputs=tuple(outputs[part.outputs[k]] for k in selected),
@@ -111,7 +115,7 @@ class RobotProgram(NamedTuple):
                 )
             )
             numbers += part.numbers
-        structure = affine.list_terms(live), tuple(mechanisms), commands, shares
+        structure = affine.list_terms(live), tuple(mechanisms), commands
         near, full = (
             _compile_robot(f'{name}_{kind}', kind == 'near', *structure)
             for kind in ('near', 'full')
@@ -137,13 +141,9 @@ def _compile_robot(
     affine: Terms,
     mechanisms: tuple[_MechanismStructure, ...],
     commands: bool,
-    shares: bool,
 ) -> Any:
     n_in, n_out = len(affine.before) // ROWS, len(affine.after) // ROWS
-    functions = [(is_near and mechanism.near) or mechanism.step for mechanism in mechanisms]
-    if is_near and not shares:
-        functions = [_write_out(function) for function in functions]
-    # Functions with calls are called, all others are expanded.
+    functions = [mechanism.near if is_near else mechanism.step for mechanism in mechanisms]
     is_written_out = all(function.is_a('SXFunction') for function in functions)
     kind: Any = ca.SX if is_written_out else ca.MX
     copies = 1 + commands
@@ -165,7 +165,7 @@ def _compile_robot(
         at = [places[[row * n_in + place for place in mechanism.inputs]] for row in range(2)]
         begins = [start[began + k * n_start : began + (k + 1) * n_start] for k in range(copies)]
         began += copies * n_start
-        more = [own_numbers] if is_near and mechanism.near is not None else [own_numbers, table]
+        more = [own_numbers] if is_near else [own_numbers, table]
         map_state = partial(_map_state, function, more)
         mapped_state = (
             _map_demand(map_state, rows, at, begins) if commands else map_state(rows, *begins)
@@ -187,14 +187,6 @@ def _compile_robot(
             ca.densify(doubt),
         ],
     )
-
-
-def _write_out(function: Any) -> Any:
-    """Return a function as one expression, or itself if it has operations on matrices only."""
-    try:
-        return function.expand()
-    except RuntimeError:
-        return function
 
 
 def _map_state(

@@ -45,8 +45,21 @@ def disjoint_ranges(
     for item in built:
         if motor_limits.keys().isdisjoint(member.name for member in item.spec.actuators):
             continue
-        boxes = _allowed_box(item, robot)
-        for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
+        # The smallest and largest actuator positions within the limits of the joints.
+        transmission = item.transmission
+        n, m = transmission.n_joints, transmission.n_actuators
+        of_joints = compute_limits(robot, [member.name for member in item.spec.joints])[:, 0]
+        box = np.full(m, -np.inf), np.full(m, np.inf)
+        with np.errstate(all='ignore'):
+            if transmission.is_constant and (of_joints[0] <= of_joints[1]).all():
+                origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
+                ends = image_box((np.array(units) - origin).T, *of_joints)
+                box = ends[0] + origin, ends[1] + origin
+            elif len(samples := allowed_positions(transmission, *of_joints)):
+                ends = samples.min(axis=0), samples.max(axis=0)
+                between = (ends[1] - ends[0]) / _points_per_coordinate(n)
+                box = ends[0] - between, ends[1] + between
+        for member, least, greatest in zip(item.spec.actuators, *box, strict=True):
             limits = motor_limits.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
             lower, upper = max(limits['lower']), min(limits['upper'])
             low, high = max(lower, least), min(upper, greatest)
@@ -64,24 +77,6 @@ def disjoint_ranges(
     return errors
 
 
-def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
-    """Return the smallest and largest actuator positions within the limits of the joints."""
-    transmission = item.transmission
-    n, m = transmission.n_joints, transmission.n_actuators
-    lower, upper = compute_limits(robot, [member.name for member in item.spec.joints])[:, 0]
-    with np.errstate(all='ignore'):
-        if transmission.is_constant and (lower <= upper).all():
-            origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
-            least, greatest = image_box((np.array(units) - origin).T, lower, upper)
-            return least + origin, greatest + origin
-        samples = allowed_positions(transmission, lower, upper)
-    if not len(samples):
-        return np.full(m, -np.inf), np.full(m, np.inf)
-    least, greatest = samples.min(axis=0), samples.max(axis=0)
-    between = (greatest - least) / _points_per_coordinate(n)
-    return least - between, greatest + between
-
-
 def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
     """Return a grid of actuator positions within joint limits and domain."""
     n = transmission.n_joints
@@ -94,7 +89,12 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
                 reached = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
             is_known = np.isfinite(reached).all() or np.isfinite([lower, upper]).all()
             if n != transmission.n_actuators or not is_known:
-                ends = _narrow_ends(transmission, ends, lower, upper)
+                # Within the limits of each joint that determines the actuators.
+                for k in range(n if n > 1 else 0):
+                    if (alone := transmission.select_joints([k])) is not None:
+                        reached = np.sort(alone.actuator_to_joint('position', ends), axis=0)
+                        limits = np.clip([[lower[k]], [upper[k]]], *reached)
+                        ends = np.sort(alone.joint_to_actuator('position', limits), axis=0)
                 a = sample_box(*ends)
                 q = transmission.actuator_to_joint('position', a)[:, :n]
                 slack = _ROUNDING * np.abs(q)
@@ -106,16 +106,6 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
         return np.empty((0, transmission.n_actuators))
     a = transmission.joint_to_actuator('position', sample_box(lower, upper))
     return a[np.isfinite(a).all(axis=-1)]
-
-
-def _narrow_ends(transmission: Transmission, ends: Array, lower: Array, upper: Array) -> Array:
-    """Return the actuator positions within the limits of each joint that determines them."""
-    for k in range(transmission.n_joints if transmission.n_joints > 1 else 0):
-        if (alone := transmission.select_joints([k])) is not None:
-            reached = np.sort(alone.actuator_to_joint('position', ends), axis=0)
-            limits = np.clip([[lower[k]], [upper[k]]], *reached)
-            ends = np.sort(alone.joint_to_actuator('position', limits), axis=0)
-    return ends
 
 
 def _points_per_coordinate(coordinates: int) -> int:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from transmission_bridge.description import (
     Finding,
-    JointSpec,
     RobotDescription,
     TransmissionEnd,
     TransmissionSpec,
@@ -31,7 +30,7 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.known_names import find_drive_place
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.linear_types import SimpleTransmission
-from transmission_bridge.transmissions.linkage.tree import list_linkage_joints
+from transmission_bridge.transmissions.linkage.tree import linkage_joints
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.robot.units import ActuatorUnits
@@ -102,7 +101,7 @@ def pass_joints(
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
     # The joints of a linkage move with its motors, even if the linkage is rejected.
-    mentioned.update(*list_linkage_joints(robot, robot.transmissions))
+    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
     taken = {member.name for spec in robot.transmissions for member in spec.actuators}
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []
@@ -117,11 +116,19 @@ def pass_joints(
             text += 'because an actuator of a transmission has its name'
             findings.append(Finding.about(joint, 'warning', text))
     withheld, reasons = _list_withheld(robot, passed)
+    passed = [name for name in passed if name not in withheld]
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
-    built = (_make_identity(robot.joint(name), names) for name in passed if name not in withheld)
-    left = [name for name in passed if name not in withheld]
-    return tuple(built), withheld, (*findings, *reasons, *_list_unread_numbers(robot, left))
+    built = []
+    for joint in map(robot.joint, passed):
+        unique = joint.name
+        while unique in names:
+            unique += "'"
+        line, path = joint.line, joint.path
+        end = (TransmissionEnd(joint.name, line=line, path=path),)
+        spec = TransmissionSpec(unique, '', 'ros2_control', end, end, line=line, path=path)
+        built.append(Binding(spec, _IDENTITY))
+    return tuple(built), withheld, (*findings, *reasons, *_list_unread_numbers(robot, passed))
 
 
 def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[Finding]:
@@ -144,16 +151,6 @@ def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[
                         block.name,
                         fatal_if_strict=True,
                     )
-
-
-def _make_identity(joint: JointSpec, names: Collection[str]) -> Binding:
-    """Return the transmission of a joint that passes through, with a unique name."""
-    name = joint.name
-    while name in names:
-        name += "'"
-    end = (TransmissionEnd(joint.name, line=joint.line, path=joint.path),)
-    spec = TransmissionSpec(name, '', 'ros2_control', end, end, line=joint.line, path=joint.path)
-    return Binding(spec, _IDENTITY)
 
 
 def _list_withheld(
@@ -367,9 +364,9 @@ class Robot:
         mechanisms = self.mechanisms(direction, interface)
         given = as_values('values', values, affine.n_in)
         where = {
-            name: as_values(name, each, affine.n_out if name == 'guess' else affine.n_in)
-            for name, each in (('at', at), ('rate', rate), ('guess', guess))
-            if each is not None
+            name: as_values(name, array, affine.n_out if name == 'guess' else affine.n_in)
+            for name, array in (('at', at), ('rate', rate), ('guess', guess))
+            if array is not None
         }
         if mechanisms:
             require_arguments(interface, direction, mechanisms[0].spec.name, at=at, rate=rate)
@@ -379,7 +376,7 @@ class Robot:
             for binding in mechanisms:
                 inputs, outputs, selected = binding.member_indices(direction)
                 places = {'at': inputs, 'rate': inputs, 'guess': outputs}
-                at_members = {name: each[..., places[name]] for name, each in where.items()}
+                at_members = {name: array[..., places[name]] for name, array in where.items()}
                 part = binding.map(direction, interface, given[..., inputs], report, **at_members)
                 mapped[..., outputs[selected]] = part[..., selected]
         return mapped

@@ -64,7 +64,7 @@ def list_changed_ratios(former: Binding, binding: Binding, position: Array) -> l
 
     :param position: Positions of the actuators of the robot [rad or m], NaN if unknown.
     """
-    ratios = [compute_ratios_at(each, position) for each in (former, binding)]
+    ratios = [compute_ratios_at(bound, position) for bound in (former, binding)]
     noise = _ROUNDING * max(np.nan_to_num(np.abs(ratio)).max() for ratio in ratios)
     return [
         RatioChange(joint.name, actuator.name, float(old), float(new))
@@ -92,16 +92,24 @@ def retune_bindings(
         tunables = robot.named_tunables.get('.'.join(keys), [])
         if len(tunables) > 1:
             # Names in the description may contain dots: nested keys are then unambiguous.
-            tunables = [each for each in tunables if (each.transmission, *each.path) == keys]
+            tunables = [
+                candidate
+                for candidate in tunables
+                if (candidate.transmission, *candidate.path) == keys
+            ]
         if len(tunables) != 1:
             raise _unknown_parameter_error(robot, keys, value)
         (tunable,) = tunables
         name, path = tunable.transmission, tunable.path
         if tunable.is_flag:
-            flag = {BY_ROLE[path[0]]}
-            is_set = _read_tuned_flag(items[name], path[0], value)
-            by_role = items[name].by_role | flag if is_set else items[name].by_role - flag
-            items[name] = replace(items[name], by_role=by_role)
+            item, flag = items[name], {BY_ROLE[path[0]]}
+            if not isinstance(value, bool):
+                raise _value_error(item, path[0], 'true or false', value)
+            if value and item.transmission.n_joints != item.transmission.n_actuators:
+                expected = 'false, because the numbers of joints and actuators differ'
+                raise _value_error(item, path[0], expected, value)
+            by_role = item.by_role | flag if value else item.by_role - flag
+            items[name] = replace(item, by_role=by_role)
         else:
             numbers.setdefault(name, {})[path] = _read_tuned_number(items[name], tunable, value)
     for name, values in numbers.items():
@@ -124,8 +132,8 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     if name:
         names = (*('.'.join(tunable.path) for tunable in items[owner].tunables), *BY_ROLE)
         parts = name.split('.')
-        known = [name.split('.') for name in names]
-        depth = max(k for k in range(len(parts)) if any(path[:k] == parts[:k] for path in known))
+        paths = [name.split('.') for name in names]
+        depth = max(k for k in range(len(parts)) if any(path[:k] == parts[:k] for path in paths))
         part = f': {shown(parts[depth])}' if depth else ''
         message = f'unknown parameter {shown(name)}{part}{closest(name, names)}'
         expected = f'one of {", ".join(names)}'
@@ -149,15 +157,6 @@ def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
         # Such a ratio is a typing error.
         raise _value_error(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
     return number
-
-
-def _read_tuned_flag(item: Binding, name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _value_error(item, name, 'true or false', value)
-    if value and item.transmission.n_joints != item.transmission.n_actuators:
-        expected = 'false, because the numbers of joints and actuators differ'
-        raise _value_error(item, name, expected, value)
-    return value
 
 
 def _value_error(

@@ -100,8 +100,8 @@ class ActuatorUnits:
     def constant_names(self) -> tuple[str, ...]:
         """Names of the required constants."""
         bases = (unit.text.rpartition(' ')[2] for unit in self.all_units)
-        found = (known.get(base) for known, base in zip(UNITS.values(), bases, strict=True))
-        return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
+        scales_of = (scales.get(base) for scales, base in zip(UNITS.values(), bases, strict=True))
+        return tuple(dict.fromkeys(name for name in scales_of if isinstance(name, str)))
 
 
 def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
@@ -120,12 +120,12 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
     inherited = dict(zip(_OF_MOTION, (velocity.removesuffix('/s'), f'{position}/s'), strict=True))
     texts = {name: text for name, text in inherited.items() if text in UNITS[name]} | dict(texts)
     constants = {name: _read_positive(name, texts[name]) for name in CONSTANTS if name in texts}
-    found, slides, first = {}, None, ''
+    units_of, slides, first = {}, None, ''
     for name in UNITS:
         if name not in texts:
             continue
         unit, base = _read_unit(name, texts[name], constants)
-        found[name.removesuffix('_unit')] = unit
+        units_of[name.removesuffix('_unit')] = unit
         if base in _EITHER:
             continue
         if slides is not None and slides != (base in _SLIDING):
@@ -139,7 +139,7 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
             message = f'{missing} is missing and cannot be derived from {name} {texts[name]!r}'
             expected = f'{missing}: one of {", ".join(units)}, with an optional number before it'
             raise _unit_error(missing, message, expected)
-    return ActuatorUnits(**found, slides=slides)
+    return ActuatorUnits(**units_of, slides=slides)
 
 
 def units_from_text(text: str) -> ActuatorUnits:
@@ -152,7 +152,7 @@ def units_from_text(text: str) -> ActuatorUnits:
     texts: dict[str, str] = {}
     names = (*UNITS, *CONSTANTS)
     for part in text.split(','):
-        name, colon, value = (each.strip() for each in part.partition(':'))
+        name, colon, value = (word.strip() for word in part.partition(':'))
         if not colon or name not in names or texts.setdefault(name, value) != value:
             message = f'{part.strip()!r} is invalid{closest(name, names)}'
             expected = f"'name:value' with each of {', '.join(names)} at most once"
@@ -169,12 +169,12 @@ def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Un
     if len(words) > 1 and words[0][0] in '+-.0123456789':
         number = _read_positive(name, words.pop(0))
     base = ' '.join(words)
-    known = UNITS[name]
-    if base not in known:
-        message = f'{name} is not a unit of this interface{closest(base, known)}'
-        expected = f'one of {", ".join(known)}, with an optional number before it'
+    scales = UNITS[name]
+    if base not in scales:
+        message = f'{name} is not a unit of this interface{closest(base, scales)}'
+        expected = f'one of {", ".join(scales)}, with an optional number before it'
         raise _unit_error(name, message, expected, repr(text))
-    scale = known[base]
+    scale = scales[base]
     if isinstance(scale, str):
         if scale not in constants:
             message = f"{name} '{base}' needs {scale}"
