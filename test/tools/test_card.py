@@ -135,7 +135,7 @@ def test_the_ratios_and_limits_are_those_of_check_limits(run, card):
     """The same ranges to the last bit, because both come from one function."""
     text = urdf({'knee': TURNS}, leg(actuator='<limit effort="900" velocity="0.3"/>'))
     (ours,) = card(text, '', '--json').json['transmissions']
-    (theirs,) = run('check', '-', '--json', '--limits', stdin=text.encode()).json['transmissions']
+    (theirs,) = run('check', '-', '--json', stdin=text.encode()).json['transmissions']
     assert ours['actuators'][0]['ratio']['knee'] == theirs['ratios'][0]['ratio']
     robot = load(text)
     within = transmission_limits(robot, robot.bindings[0]).within

@@ -231,7 +231,6 @@ def _card() -> None:
     'check',
     *_ROBOT,
     _define_argument('--json'),
-    _define_argument('--limits'),
     _define_argument('--strict'),
 )
 def _check() -> None:
@@ -252,9 +251,8 @@ def _check() -> None:
       transmission_bridge check robot.urdf
       xacro robot.urdf.xacro | transmission_bridge check --strict -
 
-    :param limits: with --json: add limits of joints and actuators with their units, and ratios: a
-        number, [least, greatest] if it depends on position, null if it is unlimited, 'varies' if
-        it is unknown
+    :param json: print JSON; a limit or a ratio is a number, [least, greatest] if it depends on
+        position, null if it is unlimited, 'varies' if it is unknown
     :param strict: report warnings about unused data, and about data that ros2_control or URDF
         parsers reject, as errors
     """
@@ -337,8 +335,7 @@ def _convert() -> None:
         input ('xacro robot.urdf.xacro | %(prog)s -'); by default the first message on
         /robot_description in IN
     :param input: recording: a folder of rosbag2, or a file .mcap or .db3
-    :param output: recording to write: .mcap, .db3, or any other name for a folder of rosbag2,
-        with the storage of IN
+    :param output: recording to write: .mcap, .db3, or any other name for a folder of rosbag2
     :param to: what to compute (joint)
     :param topic: convert SOURCE to TARGET; may be repeated, and sources with the same target are
         merged as drivers of one bridge (/actuator_states:/joint_states, or the reverse)
@@ -347,7 +344,7 @@ def _convert() -> None:
 
 
 @_define_command(
-    'demo.command',
+    'demo',
     _define_argument('--seconds N', type=duration, default=8.0),
     _define_argument('--plain'),
 )

@@ -24,87 +24,85 @@ from transmission_bridge.transmissions import (
 from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 
-#: Smallest and largest value; they are equal if the value does not depend on position.
-Range = tuple[float, float]
-
-
-class MemberLimits(NamedTuple):
-    """
-    The limits of a joint, or of an actuator from the limits of its joints.
-
-    Infinite without a limit; NaN if the limit is unknown, or the limits of a joint contradict each
-    other.
-
-    :param unit: Unit of position: ``rad``, ``m``, or both if it is unknown.
-    :param lower: Smallest position.
-    :param upper: Largest position.
-    :param velocity: Largest speed, over the allowed positions.
-    :param effort: Largest effort, over the allowed positions.
-    """
-
-    name: str
-    unit: str
-    lower: float
-    upper: float
-    velocity: Range
-    effort: Range
-
-
-class RatioRange(NamedTuple):
-    """
-    Motion of an actuator per motion of a joint, if it depends on position.
-
-    :param unit: Empty for a pure number.
-    :param ratio: Range over the allowed positions.
-    """
-
-    actuator: str
-    joint: str
-    unit: str
-    ratio: Range
-
 
 class TransmissionLimits(NamedTuple):
     """
     The limits of the joints and actuators of a transmission, in role order.
 
+    Limits have shape ``(3, members, 2)``: smallest and largest position, range of the largest
+    speed and range of the largest effort over the allowed positions. They are infinite without a
+    limit, and NaN if the limit is unknown, or the limits of a joint contradict each other.
+
+    :param unit: Unit of position of the actuators: ``rad``, ``m``, or both if it is unknown.
     :param joints: Limits of the joints in the description.
-    :param actuators: Limits of the actuators that result from the limits of the joints.
     :param own: Limits of the actuators in the description.
-    :param ratios: Empty if the Jacobian is constant.
+    :param actuators: Limits of the actuators that result from the limits of the joints.
+    :param ratios: Motion of actuators per motion of joints, shape ``(m, n, 2)`` with least and
+        greatest over the allowed positions; empty if the Jacobian is constant.
     :param lost: Share of the allowed positions at which the bridge maps no velocities, because
         they are near a dead centre. Ranges do not include them.
     :param within: What the limits of the actuators leave of those of the joints: lower, upper,
-        and velocity and effort at the worst position, shape ``(4, n)``; ``None`` without any.
+        and velocity and effort at the worst position, shape ``(4, n)``; infinite without any.
     :param failure: Error of the plugin; the limits that need its maps are unknown.
     """
 
-    joints: tuple[MemberLimits, ...]
-    actuators: tuple[MemberLimits, ...]
-    own: tuple[MemberLimits, ...]
-    ratios: tuple[RatioRange, ...] = ()
-    lost: float = 0.0
-    within: Array | None = None
+    unit: str
+    joints: Array
+    own: Array
+    actuators: Array
+    ratios: Array
+    lost: float
+    within: Array
     failure: str = ''
 
 
-def as_json(found: MemberLimits | RatioRange) -> dict[str, Any]:
-    """Return an object: ``null`` if open, ``varies`` if NaN, or the ends of a range."""
-    document = {name: convert_to_json(value) for name, value in found._asdict().items()}
-    if isinstance(found, MemberLimits):
-        document['units'] = dict(zip(FIELDS, units_of(document.pop('unit')), strict=True))
+def describe_limits(
+    robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the JSON of limits: numbers as of :func:`describe_range`."""
+    joints = [
+        (each.name, joint_unit(robot.description, each.name)) for each in binding.spec.joints
+    ]
+    actuators = [(each.name, limits.unit) for each in binding.spec.actuators]
+    document = {
+        f'{key}_limits': [
+            {
+                'name': name,
+                **{
+                    key: describe_range([end])
+                    for key, end in zip(('lower', 'upper'), ends, strict=True)
+                },
+                'velocity': describe_range(velocity),
+                'effort': describe_range(effort),
+                'units': dict(zip(FIELDS, units_of(unit), strict=True)),
+            }
+            for (name, unit), (ends, velocity, effort) in zip(
+                members, box.swapaxes(0, 1).tolist(), strict=True
+            )
+        ]
+        for key, members, box in (
+            ('joint', joints, limits.joints),
+            ('actuator', actuators, limits.actuators),
+            ('own_actuator', actuators, limits.own),
+        )
+    }
+    document['ratios'] = [
+        {
+            'actuator': actuator,
+            'joint': joint,
+            'unit': ratio_unit(limits.unit, unit),
+            'ratio': describe_range(ends),
+        }
+        for (actuator, _), row in zip(actuators, limits.ratios.tolist(), strict=False)
+        for (joint, unit), ends in zip(joints, row, strict=True)
+    ]
     return document
 
 
-def convert_to_json(value: Any) -> Any:
-    """Return a number or a range as in :func:`as_json`."""
-    if isinstance(value, float):
-        return 'varies' if math.isnan(value) else value if math.isfinite(value) else None
-    if not isinstance(value, tuple | list):
-        return value
-    values = [convert_to_json(each) for each in value]
-    is_range = isinstance(value, tuple) and isinstance(value[0], float)
-    return values[0] if is_range and (values[0] in (None, 'varies', values[1])) else values
+def describe_range(ends: Sequence[float]) -> Any:
+    """Return a number or a list of two for JSON: ``null`` if open, ``varies`` if NaN."""
+    values = ['varies' if math.isnan(end) else end if math.isfinite(end) else None for end in ends]
+    return values[0] if values[0] in (None, 'varies', values[-1]) else values
 
 
 #: Relative size of numbers that are rounding beside larger ones.
@@ -140,52 +138,36 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints.
     """
-    spec, limits = binding.spec, read_joint_limits(robot, binding)
-    joints = [(joint.name, joint_unit(robot.description, joint.name)) for joint in spec.joints]
-    unit = actuator_unit(robot.description, binding)
-    actuators = [(actuator.name, unit) for actuator in spec.actuators]
-    bounds = compute_motor_bounds(robot)[:, :, binding.actuators]
-    own = np.stack([*bounds[:, 0], *bounds[1, 1:3]])
-    members = _pack_limits(joints, limits), _pack_limits(actuators, own)
+    limits = read_joint_limits(robot, binding)
+    own = _take_rows(compute_motor_bounds(robot), binding.actuators)
+    failure = ''
     with np.errstate(all='ignore'):
         try:
-            box, ratio, lost, within = _compute_limits(binding.transmission, limits, own)
+            actuators, ratios, lost, within = _compute_limits(binding.transmission, limits, own)
         except (Exception, SystemExit) as error:  # a plugin may raise anything
-            failure = f"type '{spec.type}' of transmission '{spec.name}' raises "
+            failure = f"type '{binding.spec.type}' of transmission '{binding.spec.name}' raises "
             failure += f'{type(error).__name__}: {error}'
-            unknown = _pack_limits(actuators, np.full_like(own, math.nan))
-            return TransmissionLimits(members[0], unknown, members[1], failure=failure)
-    ratios = tuple(
-        RatioRange(actuator, joint, ratio_unit(unit, other), tuple(ends.tolist()))
-        for (actuator, _), row in zip(actuators, ratio, strict=False)
-        for (joint, other), ends in zip(joints, row, strict=True)
-    )
-    mapped = _pack_limits(actuators, box)
-    return TransmissionLimits(members[0], mapped, members[1], ratios, lost, within)
+            actuators, ratios = np.full((3, own.shape[1], 2), math.nan), np.zeros((0, 0, 2))
+            lost, within = 0.0, np.full_like(limits, math.nan)
+    unit = actuator_unit(robot.description, binding)
+    boxes = _make_box(limits), _make_box(own), actuators
+    return TransmissionLimits(unit, *boxes, ratios, lost, within, failure)
 
 
 def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
-    limits = robot.joint_limits[:, :, binding.joints]
+    return _take_rows(robot.joint_limits, binding.joints)
+
+
+def _take_rows(bounds: Array, members: Any) -> Array:
+    """Return lower, upper, velocity and effort of members, shape ``(4, members)``."""
+    limits = bounds[:, :, members]
     return np.stack([*limits[:, 0], *limits[1, 1:3]])
 
 
-def _pack_limits(members: Sequence[tuple[str, str]], box: Array) -> tuple[MemberLimits, ...]:
-    """
-    Return the limits of members.
-
-    :param members: Names and units of position.
-    :param box: Lower, upper, velocity and effort, shape ``(4, members)``, or ``(4, members, 2)``
-        with the ends of each range.
-    """
-    if box.ndim == 2:
-        box = np.stack([box, box], axis=-1)
-    return tuple(
-        MemberLimits(*member, lower, upper, tuple(velocity), tuple(effort))
-        for member, ((lower, _), (_, upper), velocity, effort) in zip(
-            members, box.swapaxes(0, 1).tolist(), strict=True
-        )
-    )
+def _make_box(limits: Array) -> Array:
+    """Return lower, upper, velocity and effort as in :class:`TransmissionLimits`."""
+    return np.stack([limits[:2].T, *(np.stack([row, row], axis=-1) for row in limits[2:])])
 
 
 def _compute_ends(samples: Any, shape: tuple[int, ...]) -> Array:
@@ -196,20 +178,17 @@ def _compute_ends(samples: Any, shape: tuple[int, ...]) -> Array:
 
 def _compute_limits(
     transmission: Transmission, limits: Array, own: Array
-) -> tuple[Array, Any, float, Array | None]:
+) -> tuple[Array, Array, float, Array]:
     """
     Return the limits that result for the other side.
 
     :param limits: Of the joints, shape ``(4, n)``.
     :param own: Of the actuators, shape ``(4, m)``.
-    :returns: Limits of the actuators, shape ``(4, m, 2)`` as for :func:`_pack_limits`; ratios of
-        actuators to joints if they vary, shape ``(m, n, 2)``, else empty; the share of positions
-        without mapped velocities; :attr:`TransmissionLimits.within`.
+    :returns: ``actuators``, ``ratios``, ``lost`` and ``within`` of :class:`TransmissionLimits`.
     """
     lower, upper, velocity, effort = limits
     m, n = transmission.n_actuators, transmission.n_joints
-    ratio: Any = ()
-    lost = 0.0
+    ratio, lost = np.zeros((0, 0, 2)), 0.0
     if transmission.is_constant:
         zero = np.zeros((1, m))
         jacobian = transmission.jacobian(zero)
@@ -227,11 +206,11 @@ def _compute_limits(
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
     speed = _compute_ends(tight_box(jacobian, -velocity, velocity)[1], (m,))
     force = _compute_ends(effort_box(jacobian, effort), (m,))
-    within = None
+    within = np.outer([-math.inf, math.inf, math.inf, math.inf], np.ones(n))
     if np.isfinite(own).any():
         rates = compute_joint_limits(Ratios(jacobian), *own[2:])
         within = np.stack([*left, *(rate.min(axis=0, initial=math.inf) for rate in rates)])
-    return np.stack([position, position, speed, force]), ratio, lost, within
+    return np.stack([position, speed, force]), ratio, lost, within
 
 
 def compute_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[Array, Array]:
@@ -297,52 +276,38 @@ def limit_findings(
         text = f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions "
         text += 'that the limits of its joints allow: they are near a dead centre; narrow these '
         yield Finding.about(spec, 'warning', text + 'limits')
-    share, ends = _compute_reach(binding.transmission, read_joint_limits(robot, binding)[:2])
-    for joint, (low, high) in zip(limits.joints, ends, strict=True):
-        if joint.lower < low or high < joint.upper:
+    box = read_joint_limits(robot, binding)
+    share, reach = _compute_reach(binding.transmission, box[:2])
+    rows = zip(spec.joints, box.T.tolist(), reach.tolist(), limits.within.T.tolist(), strict=True)
+    for joint, (lower, upper, *rates), (low, high), (least, greatest, *most) in rows:
+        place, units = (
+            places.get(joint.name, spec),
+            units_of(joint_unit(robot.description, joint.name)),
+        )
+        if lower < low or high < upper:
             yield Finding.about(
-                places.get(joint.name, spec),
+                place,
                 'warning',
                 f"the position limit of joint '{joint.name}' is wider than its mechanism reaches",
-                f'about {low:.4g} to {high:.4g} {joint.unit}',
-                f'{joint.lower:.4g} to {joint.upper:.4g} {joint.unit}',
+                f'about {low:.4g} to {high:.4g} {units[0]}',
+                f'{lower:.4g} to {upper:.4g} {units[0]}',
             )
+        # An open limit is not judged, and comparisons with unknown limits are false.
+        slack = _ROUNDING * (1.0 + max(abs(least), abs(greatest)))
+        too_wide = {}
+        if -math.inf < low < least - slack or greatest + slack < high < math.inf:
+            too_wide[FIELDS[0]] = f'{least:.6g} to {greatest:.6g}', f'{low:.6g} to {high:.6g}'
+        for field, rate, limit in zip(FIELDS[1:], rates, most, strict=True):
+            if limit * (1.0 + _ROUNDING) < rate < math.inf:
+                too_wide[field] = f'at most {limit:.6g}', f'{rate:.6g}'
+        for field, (expected, stated) in too_wide.items():
+            unit = units[FIELDS.index(field)]
+            text = f"the {field} limit of joint '{joint.name}' is wider than the limits of its "
+            text += 'actuators allow'
+            yield Finding.about(place, 'warning', text, f'{expected} {unit}', f'{stated} {unit}')
     if share < 1.0:
         text = f"no actuator position of transmission '{name}' reaches {1.0 - share:.1%} of the"
         yield Finding.about(spec, 'info', f'{text} positions within its joint limits')
-    allowed = () if limits.within is None else limits.within.T
-    for joint, reached, within in zip(limits.joints, ends, allowed, strict=False):
-        units = dict(zip(FIELDS, units_of(joint.unit), strict=True))
-        for field, expected, found in _list_too_wide(joint, reached, within):
-            yield Finding.about(
-                places.get(joint.name, spec),
-                'warning',
-                f"the {field} limit of joint '{joint.name}' is wider than the limits of its "
-                'actuators allow',
-                f'{expected} {units[field]}',
-                f'{found} {units[field]}',
-            )
-
-
-def _list_too_wide(
-    joint: MemberLimits, reached: Array, within: Array
-) -> Iterator[tuple[str, str, str]]:
-    """
-    Yield quantity, allowed and given limit of a joint for each limit that is too wide.
-
-    An open limit is not judged, and comparisons with unknown limits are false.
-
-    :param reached: The position limits that its mechanism reaches.
-    :param within: The column of the joint in :attr:`TransmissionLimits.within`.
-    """
-    (low, high), (least, greatest, *most) = reached, within
-    slack = _ROUNDING * (1.0 + max(abs(least), abs(greatest)))
-    is_low = math.isfinite(low) and low < least - slack
-    if is_low or (math.isfinite(high) and high > greatest + slack):
-        yield FIELDS[0], f'{least:.6g} to {greatest:.6g}', f'{low:.6g} to {high:.6g}'
-    for field, (value, _), limit in zip(FIELDS[1:], joint[-2:], most, strict=True):
-        if math.isfinite(value) and value > limit * (1.0 + _ROUNDING):
-            yield field, f'at most {limit:.6g}', f'{value:.6g}'
 
 
 def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from transmission_bridge.tools.card.cards import Card, Crank, list_losses, make_
 from transmission_bridge.tools.card.motors import read_motors
 from transmission_bridge.tools.card.simulators import write_isaac_lab, write_mjcf
 from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, UsageError
-from transmission_bridge.tools.limit_report import convert_to_json, format_range
+from transmission_bridge.tools.limit_report import describe_range, format_range
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.types import Array
 
@@ -24,7 +24,7 @@ from transmission_bridge.types import Array
 def _find_range(values: Array) -> Any:
     """Return the ends of values over all positions, for JSON; ``None`` if they are unknown."""
     ends = (float(values.min()), float(values.max()))
-    return None if np.isnan(ends[0]) else convert_to_json(ends)
+    return None if np.isnan(ends[0]) else describe_range(ends)
 
 
 def describe_crank(crank: Crank) -> dict[str, float]:
