@@ -27,7 +27,7 @@ from transmission_bridge.tools.cli import (
     Result,
     UsageError,
 )
-from transmission_bridge.tools.robot import robot_of_command
+from transmission_bridge.tools.robot import note_errors, robot_of_command
 from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.robot import row_of
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     robot = robot_of_command(options, console)
     sides = {'actuator': robot.actuator_names, 'joint': robot.joint_names}
-    names, file = sides[options.to], printable(options.file)
+    names = sides[options.to]
     units = DriverUnits(robot)
     mapped, reasons = _map_values(robot, options, units)
     row = row_of(options.interface)
@@ -56,11 +56,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     texts = _find_units(robot, names, options.interface, options.to)
     unit_of = dict(zip(names, texts, strict=True))
     known = {name: value for name, value in values.items() if math.isfinite(value)}
-    if n_errors := sum(finding.severity == 'error' for finding in robot.findings):
-        console.err.line(
-            f'{file} has errors ({n_errors}), joints are missing: see '
-            f"'transmission_bridge check {file}'"
-        )
+    for note in note_errors(robot, options.file):
+        console.err.line(printable(note))
     for name, (lower, upper) in beyond.items():
         if name in known:
             console.err.line(

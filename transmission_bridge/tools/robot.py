@@ -55,9 +55,6 @@ def read_robot_file(name: str) -> bytes:
         raise UsageError(f"cannot read '{name}': {reason}") from None
 
 
-#: Advice about names that the robot does not have.
-NAMES_HINT = "give the driver's names with --actuator-names DRIVER=URDF"
-
 #: Options that affect the content of states, or their source.
 _USED = (
     'actuator_state_topics',
@@ -172,6 +169,14 @@ def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTr
     for note in notes:
         console.err.line(printable(note))
     return robot
+
+
+def note_errors(robot: RobotTransmissions, file: str) -> Iterator[str]:
+    """Yield a sentence if the description has errors, because joints are missing then."""
+    if count := sum(finding.severity == 'error' for finding in robot.findings):
+        yield (
+            f"'{file}' has errors ({count}), joints are missing: see 'transmission_bridge check'"
+        )
 
 
 def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
