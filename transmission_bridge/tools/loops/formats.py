@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import re
 from typing import Any
 
@@ -68,33 +69,29 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
     root = next((name for name in links if name not in children), '')
     joints = [joint.name for joint in robot.joints if joint.is_scalar]
     loops = []
-    for number, each in enumerate(read_yaml_list(content, 'closures', file), 1):
+    for number, closure in enumerate(read_yaml_list(content, 'closures', file), 1):
         where = f"'{file}': closure {number}"
-        if not isinstance(each, dict):
-            raise UsageError(f'{where}: expected link_a, link_b, point and axis, found {each!r}')
-        point = _read_vector(each.get('point'), f'{where}: point')
-        frame, frames = make_transform(np.eye(3), point), []
-        for key in ('link_a', 'link_b'):
-            link = require_name(each.get(key), links, LINK, f'{where}: {key}')
-            frames.append(Frame(link, pose_between(robot, link, root) @ frame))
-        name = f'loop_{number}'
-        if each.get('axis') is None:
-            loops.append(FoundLoop(name, 'point', (frames[0], frames[1])))
-            continue
-        axis = _read_vector(each['axis'], f'{where}: axis')
-        x, y, z = (axis / np.linalg.norm(axis)).tolist()
-        loops.append(FoundLoop(name, 'hinge', (frames[0], frames[1]), (x, y, z)))
-    names = {
-        key: [
-            require_name(name, joints, JOINT, f"'{file}': {key}")
-            for name in read_yaml_list(content, key, file)
-        ]
-        for key in ('independent', 'dependent')
+        if not isinstance(closure, dict):
+            raise UsageError(
+                f'{where}: expected link_a, link_b, point and axis, found {closure!r}'
+            )
+        frame = make_transform(np.eye(3), _read_vector(closure.get('point'), f'{where}: point'))
+        ends = (
+            require_name(closure.get(key), links, LINK, f'{where}: {key}')
+            for key in ('link_a', 'link_b')
+        )
+        one, other = (Frame(link, pose_between(robot, link, root) @ frame) for link in ends)
+        loop = FoundLoop(f'loop_{number}', 'point', (one, other))
+        if closure.get('axis') is not None:
+            axis = _read_vector(closure['axis'], f'{where}: axis')
+            x, y, z = (axis / np.linalg.norm(axis)).tolist()
+            loop = replace(loop, type='hinge', axis=(x, y, z))
+        loops.append(loop)
+    driven = {
+        require_name(name, joints, JOINT, f"'{file}': independent"): LoopMotor(f'{name}_motor')
+        for name in read_yaml_list(content, 'independent', file)
     }
-    return Found(
-        loops=tuple(loops),
-        driven={name: LoopMotor(f'{name}_motor') for name in names['independent']},
-    )
+    return Found(loops=tuple(loops), driven=driven)
 
 
 def _read_vector(value: Any, where: str) -> Any:
@@ -131,10 +128,7 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
     :param file: Its name, for errors.
     :raises UsageError: If it is damaged, or a frame or a motor is not in the URDF.
     """
-    pairs, types = (
-        read_yaml_list(content, 'closed_loop', file),
-        read_yaml_list(content, 'type', file),
-    )
+    pairs, types = (read_yaml_list(content, key, file) for key in ('closed_loop', 'type'))
     if len(types) != len(pairs):
         raise UsageError(f"'{file}': expected {counted(len(pairs), 'type')}, found {len(types)}")
     below = {joint.name: joint.child for joint in robot.joints}
@@ -148,19 +142,15 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
         if type_ is None:
             raise UsageError(f'{where}: expected type {" or ".join(_TYPES)}, found {kind!r}')
         # Some files name the joint above the frame.
-        names = [each if each in links else below.get(str(each), each) for each in pair]
+        names = [frame if frame in links else below.get(str(frame), frame) for frame in pair]
         one, other = (Frame(require_name(name, links, LINK, where)) for name in names)
         loops.append(FoundLoop(f'loop_{number}', type_, (one, other)))
     driven = {
-        require_name(each, below, JOINT, f"'{file}': name_mot"): LoopMotor(f'{each}_motor')
-        for each in read_yaml_list(content, 'name_mot', file)
+        require_name(name, below, JOINT, f"'{file}': name_mot"): LoopMotor(f'{name}_motor')
+        for name in read_yaml_list(content, 'name_mot', file)
     }
-    replaced = zip(
-        read_yaml_list(content, 'joint_name', file),
-        read_yaml_list(content, 'joint_type', file),
-        strict=False,
-    )
-    for name, kind in replaced:
+    replaced = (read_yaml_list(content, key, file) for key in ('joint_name', 'joint_type'))
+    for name, kind in zip(*replaced, strict=False):
         if str(kind).upper() in _AXES and name in below:
             raise UsageError(
                 f"'{file}': joint_type of '{name}' is {kind}: expected {_AXES[str(kind).upper()]} "

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -167,7 +167,7 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
     return replace(found, rows=tuple(rows), driven=driven, notes=tuple(notes))
 
 
-def require_name(name: object, known: Iterable[str], kind: str, where: str) -> str:
+def require_name(name: object, known: Collection[str], kind: str, where: str) -> str:
     """
     Return a known name.
 
@@ -175,11 +175,10 @@ def require_name(name: object, known: Iterable[str], kind: str, where: str) -> s
     :param where: Place of the name, for errors.
     :raises UsageError: If it is unknown.
     """
-    names = list(known)
-    if name in names:
-        return str(name)
-    near = closest(str(name), names)
-    raise UsageError(f"{where}: expected a {kind}, found '{name}'{near}")
+    text = str(name)
+    if text not in known:
+        raise UsageError(f"{where}: expected a {kind}, found '{text}'{closest(text, known)}")
+    return text
 
 
 def pose_between(
