@@ -40,7 +40,6 @@ from transmission_bridge.tools.cli import (
     wrapped,
 )
 from transmission_bridge.tools.limit_report import (
-    clear_zeros,
     describe_limits,
     format_range,
     limit_findings,
@@ -67,8 +66,8 @@ def warn_of_linkage_mistakes(robot: RobotTransmissions) -> Iterator[Finding]:
                 value = max(values, key=abs)
                 if abs(value) > _LARGEST[unit]:
                     text = f"<origin> of joint '{joint.name}' is probably in another unit"
-                    found = in_other_unit(value, unit)
-                    yield Finding.about(joint, 'warning', f'{text}; check it', unit, found)
+                    guess = in_other_unit(value, unit)
+                    yield Finding.about(joint, 'warning', f'{text}; check it', unit, guess)
         first: dict[frozenset[str], int | None] = {}
         for loop in (parameter for parameter in spec.parameters if parameter.name == 'loop'):
             frames = frozenset(text for name, text in loop.attributes if name.startswith('frame'))
@@ -135,7 +134,8 @@ def check(
     findings += list_parameter_names(transmissions).findings
     if strict:
         findings = [
-            replace(each, severity='error') if each.fatal_if_strict else each for each in findings
+            replace(finding, severity='error') if finding.fatal_if_strict else finding
+            for finding in findings
         ]
     findings.sort(key=lambda finding: finding.line or 0)
     specs: list[TransmissionSpec | RejectedTransmission] = [*robot.transmissions, *robot.rejected]
@@ -167,8 +167,8 @@ def check(
 def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
     """Yield the joints with a position command and without a velocity limit."""
     for name, place in list_command_names(robot).commandable.items():
-        declared = [each for block in robot.description.blocks if (each := block.component(name))]
-        commands = {command.name for each in declared for command in each.command_interfaces}
+        declared = [part for block in robot.description.blocks if (part := block.component(name))]
+        commands = {command.name for part in declared for command in part.command_interfaces}
         is_limited = math.isfinite(robot.joint_limits[1, FIELDS.index('velocity'), place])
         if (not declared or FIELDS[0] in commands) and not is_limited:
             yield name
@@ -220,9 +220,9 @@ def text_lines(
         blocks.append([wrapped(f"robot '{printable(robot)}' in {printable(file)}", width)])
     if transmissions:
         blocks.append(_list_table_lines(transmissions, document['units'], width))
-    for each in transmissions:
-        if facts := each.get('facts'):
-            texts = (f"'{each['name']}'", *(f'  {fact}' for fact in facts))
+    for transmission in transmissions:
+        if facts := transmission.get('facts'):
+            texts = (f"'{transmission['name']}'", *(f'  {fact}' for fact in facts))
             blocks.append(wrapped(printable(text), width) for text in texts)
     ratios = [
         (ratio['actuator'], 'per', ratio['joint'], format_range(ratio['ratio']), ratio['unit'])
@@ -265,15 +265,15 @@ def _list_table_lines(
     rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, _COLUMNS), 'UNIT')]
     heading, *lines = aligned([*rows, *chain(*tables)], right=range(2, 8))
     yield f'  {heading}'
-    for each, table in zip(transmissions, tables, strict=True):
-        place = '' if each['line'] is None else f'line {each["line"]}: '
-        name = f'{place}{"" if each["loaded"] else "REJECTED "}{printable(each["name"])}'
-        type_name = f'{printable(each["type"]) or "no type"} ({each["dialect"]})'
+    for part, table in zip(transmissions, tables, strict=True):
+        line = '' if part['line'] is None else f'line {part["line"]}: '
+        name = f'{line}{"" if part["loaded"] else "REJECTED "}{printable(part["name"])}'
+        type_name = f'{printable(part["type"]) or "no type"} ({part["dialect"]})'
         if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
             yield f'{name}  {type_name}'
         else:
             yield from (name, f'    {type_name}')
-        yield from (f'  {line}' for line in lines[: len(table)])
+        yield from (f'  {row}' for row in lines[: len(table)])
         del lines[: len(table)]
 
 
@@ -281,21 +281,21 @@ def _list_table_lines(
 _COLUMNS = ('lower', 'upper', 'velocity', 'effort')
 
 
-def _list_rows(each: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _list_rows(part: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield a row for each member, and below actuators their own limits and the driver's units."""
     for kind, side in (('joint', 'joints'), ('actuator', 'actuators')):
-        for place, end in enumerate(each[side]):
-            role = end['role'] or kind
+        for number, member in enumerate(part[side]):
+            role = member['role'] or kind
             role = role if role.startswith(kind) else f'{kind} {role}'
-            numbers = (end[key] for key in ('mechanical_reduction', 'offset'))
+            numbers = (member[key] for key in ('mechanical_reduction', 'offset'))
             exact = ['?' if x is None else repr(x).removesuffix('.0') for x in numbers]
-            limits = each[f'{kind}_limits'][place] if each['loaded'] else None
-            yield (role, end['name'], *exact, *_list_cells(limits))
+            limits = part[f'{kind}_limits'][number] if part['loaded'] else None
+            yield (role, member['name'], *exact, *_list_cells(limits))
             if kind == 'joint' or limits is None:
                 continue
-            own, of_driver = each['own_actuator_limits'][place], units.get(end['name'])
-            if any(own[column] is not None for column in _COLUMNS):
-                yield ('', '  own limits', '', '', *_list_cells(own))
+            stated, of_driver = part['own_actuator_limits'][number], units.get(member['name'])
+            if any(stated[column] is not None for column in _COLUMNS):
+                yield ('', '  own limits', '', '', *_list_cells(stated))
             if of_driver:
                 yield ('', '  in its driver', '', '', *_list_cells(limits, of_driver))
 
@@ -306,8 +306,7 @@ def _list_cells(
     """Return the limits of a member in SI, or in the units of its driver, and their unit."""
     if limits is None:
         return ('',) * (len(_COLUMNS) + 1)
-    values = [*clear_zeros([limits['lower'], limits['upper']]), limits['velocity']]
-    values.append(limits['effort'])
+    values = [limits[column] for column in _COLUMNS]
     if units is None:
         return (*map(format_range, values), limits['units'][FIELDS[0]])
 

@@ -13,6 +13,7 @@ from enum import IntEnum
 import importlib
 import json
 import math
+from operator import attrgetter
 import os
 import shutil
 import sys
@@ -72,6 +73,19 @@ class Stream:
         encoding = getattr(self._stream, 'encoding', None) or 'utf-8'
         self._do('write', text.encode(encoding, 'backslashreplace').decode(encoding))
 
+    def write_bytes(self, data: bytes) -> None:
+        """
+        Write bytes unchanged, if the stream accepts bytes.
+
+        :raises OutputError: If they cannot be written.
+        """
+        buffer = getattr(self._stream, 'buffer', None)
+        if buffer is None:
+            self.write(data.decode('utf-8', 'backslashreplace'))
+        else:
+            self.flush()
+            self._do('buffer.write', data)
+
     def flush(self) -> None:
         """
         Flush the stream.
@@ -80,12 +94,12 @@ class Stream:
         """
         self._do('flush')
 
-    def _do(self, method: str, *arguments: str) -> None:
+    def _do(self, method: str, *arguments: str | bytes) -> None:
         stream = self._stream
         if stream is None:
             return
         try:
-            getattr(stream, method)(*arguments)
+            attrgetter(method)(stream)(*arguments)
         except OSError as error:
             self._stream = None
             # So that the interpreter's flush at exit succeeds.
@@ -228,13 +242,13 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def named_values(
-    pairs: Sequence[str], known: Collection[str], what: str, lost: Mapping[str, str]
+    pairs: Sequence[str], names: Collection[str], what: str, lost: Mapping[str, str]
 ) -> dict[str, float]:
     """
     Return the values by name.
 
     :param pairs: Texts ``name=value``.
-    :param known: The allowed names.
+    :param names: The allowed names.
     :param what: Kind of the names, for errors: ``actuator``.
     :param lost: Names in the description that cannot be used, with the reason.
     :raises UnknownNameError: If a name is unknown.
@@ -250,11 +264,11 @@ def named_values(
         name, separator, text = pair.rpartition('=')
         if not separator:
             raise UsageError(f"expected {what}=value, found '{pair}'")
-        if name not in known:
+        if name not in names:
             if name in lost:
-                others = ', '.join(known) or 'none'
-                raise UsageError(f"no usable {what} '{name}' ({lost[name]}), known: {others}")
-            raise UnknownNameError(what, name, tuple(known))
+                others = ', '.join(names) or 'none'
+                raise UsageError(f"no usable {what} '{name}' ({lost[name]}), names: {others}")
+            raise UnknownNameError(what, name, tuple(names))
         if name in values:
             raise UsageError(f"{what} '{name}' is given twice")
         try:

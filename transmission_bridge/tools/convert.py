@@ -275,9 +275,13 @@ def _create_like(source: Any, path: str) -> Iterator[Any]:
 
 def _add_topic(writer: Any, topic: Any, name: str) -> Any:
     """Add a topic like another one; publishers that differ in nothing share it."""
-    for each in writer.connections:
-        if (each.topic, each.msgtype, each.ext) == (name, topic.msgtype, topic.ext):
-            return each
+    for connection in writer.connections:
+        if (connection.topic, connection.msgtype, connection.ext) == (
+            name,
+            topic.msgtype,
+            topic.ext,
+        ):
+            return connection
     definition = topic.msgdef.data
     with suppress(Exception):  # rosbags does not know the type, which stays without a definition
         definition = definition or _load_types().generate_msgdef(topic.msgtype, ros_version=2)[0]

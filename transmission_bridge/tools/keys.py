@@ -32,10 +32,10 @@ def open_keys(file: Any) -> Iterator[Callable[[], str]]:
         return
 
     def read_keys() -> str:
-        found = b''
+        pressed = b''
         while select.select([number], [], [], 0.0)[0] and (some := os.read(number, 1024)):
-            found += some
-        return found.decode(errors='ignore')
+            pressed += some
+        return pressed.decode(errors='ignore')
 
     try:
         tty.setcbreak(number)

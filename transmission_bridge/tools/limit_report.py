@@ -61,17 +61,15 @@ def describe_limits(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the JSON of limits: numbers as of :func:`describe_range`."""
     joints = [
-        (each.name, joint_unit(robot.description, each.name)) for each in binding.spec.joints
+        (joint.name, joint_unit(robot.description, joint.name)) for joint in binding.spec.joints
     ]
-    actuators = [(each.name, limits.unit) for each in binding.spec.actuators]
+    actuators = [(actuator.name, limits.unit) for actuator in binding.spec.actuators]
     document = {
         f'{key}_limits': [
             {
                 'name': name,
-                **{
-                    key: describe_range([end])
-                    for key, end in zip(('lower', 'upper'), ends, strict=True)
-                },
+                'lower': describe_range([lower]),
+                'upper': describe_range([upper]),
                 'velocity': describe_range(velocity),
                 'effort': describe_range(effort),
                 'units': dict(zip(FIELDS, units_of(unit), strict=True)),
@@ -79,6 +77,7 @@ def describe_limits(
             for (name, unit), (ends, velocity, effort) in zip(
                 members, box.swapaxes(0, 1).tolist(), strict=True
             )
+            for lower, upper in [_clear_zeros(ends)]
         ]
         for key, members, box in (
             ('joint', joints, limits.joints),
@@ -101,7 +100,10 @@ def describe_limits(
 
 def describe_range(ends: Sequence[float]) -> Any:
     """Return a number or a list of two for JSON: ``null`` if open, ``varies`` if NaN."""
-    values = ['varies' if math.isnan(end) else end if math.isfinite(end) else None for end in ends]
+    values = [
+        'varies' if math.isnan(end) else end if math.isfinite(end) else None
+        for end in _clear_zeros(ends)
+    ]
     return values[0] if values[0] in (None, 'varies', values[-1]) else values
 
 
@@ -109,13 +111,10 @@ def describe_range(ends: Sequence[float]) -> Any:
 _SMALLEST = 1e-12
 
 
-def clear_zeros(values: Sequence[Any]) -> list[Any]:
+def _clear_zeros(values: Sequence[float]) -> list[float]:
     """Return numbers, with zero in place of rounding beside the largest number."""
-    size = max((abs(value) for value in values if isinstance(value, float)), default=0.0)
-    return [
-        0.0 if isinstance(value, float) and abs(value) <= _SMALLEST * size else value
-        for value in values
-    ]
+    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return [0.0 if abs(value) <= _SMALLEST * size else value for value in values]
 
 
 def format_range(value: Any) -> str:
@@ -124,7 +123,7 @@ def format_range(value: Any) -> str:
         return '-' if value is None else '?'
     if not isinstance(value, list):
         return f'{value:.6g}'
-    ends = (math.inf if end is None else end for end in clear_zeros(value))
+    ends = (math.inf if end is None else end for end in value)
     return ' .. '.join(dict.fromkeys(f'{end:.4g}' for end in ends))
 
 
@@ -139,18 +138,18 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     of the joints.
     """
     limits = read_joint_limits(robot, binding)
-    own = _take_rows(compute_motor_bounds(robot), binding.actuators)
+    bounds = _take_rows(compute_motor_bounds(robot), binding.actuators)
     failure = ''
     with np.errstate(all='ignore'):
         try:
-            actuators, ratios, lost, within = _compute_limits(binding.transmission, limits, own)
+            actuators, ratios, lost, within = _compute_limits(binding.transmission, limits, bounds)
         except (Exception, SystemExit) as error:  # a plugin may raise anything
             failure = f"type '{binding.spec.type}' of transmission '{binding.spec.name}' raises "
             failure += f'{type(error).__name__}: {error}'
-            actuators, ratios = np.full((3, own.shape[1], 2), math.nan), np.zeros((0, 0, 2))
+            actuators, ratios = np.full((3, bounds.shape[1], 2), math.nan), np.zeros((0, 0, 2))
             lost, within = 0.0, np.full_like(limits, math.nan)
     unit = actuator_unit(robot.description, binding)
-    boxes = _make_box(limits), _make_box(own), actuators
+    boxes = _make_box(limits), _make_box(bounds), actuators
     return TransmissionLimits(unit, *boxes, ratios, lost, within, failure)
 
 
@@ -177,13 +176,13 @@ def _compute_ends(samples: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _compute_limits(
-    transmission: Transmission, limits: Array, own: Array
+    transmission: Transmission, limits: Array, bounds: Array
 ) -> tuple[Array, Array, float, Array]:
     """
     Return the limits that result for the other side.
 
     :param limits: Of the joints, shape ``(4, n)``.
-    :param own: Of the actuators, shape ``(4, m)``.
+    :param bounds: Of the actuators, shape ``(4, m)``.
     :returns: ``actuators``, ``ratios``, ``lost`` and ``within`` of :class:`TransmissionLimits`.
     """
     lower, upper, velocity, effort = limits
@@ -195,20 +194,20 @@ def _compute_limits(
         rest = transmission.actuator_to_joint('position', zero)[0]
         ends = tight_box(jacobian[0], lower - rest, upper - rest)
         position = _compute_ends(ends if (lower <= upper).all() else (), (m,))
-        left = np.stack(_map_box(jacobian[0], *own[:2])) + rest
+        left = np.stack(_map_box(jacobian[0], *bounds[:2])) + rest
     else:
         a = allowed_positions(transmission, lower, upper)
         jacobian = compute_ratios(transmission, a).jacobian
         jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
         position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / len(a) if len(a) else 0.0
         ratio = _compute_ends(Ratios(jacobian).per_joint, (m, n))
-        a = a[((a >= own[0]) & (a <= own[1])).all(axis=-1)]
+        a = a[((a >= bounds[0]) & (a <= bounds[1])).all(axis=-1)]
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
     speed = _compute_ends(tight_box(jacobian, -velocity, velocity)[1], (m,))
     force = _compute_ends(effort_box(jacobian, effort), (m,))
     within = np.outer([-math.inf, math.inf, math.inf, math.inf], np.ones(n))
-    if np.isfinite(own).any():
-        rates = compute_joint_limits(Ratios(jacobian), *own[2:])
+    if np.isfinite(bounds).any():
+        rates = compute_joint_limits(Ratios(jacobian), *bounds[2:])
         within = np.stack([*left, *(rate.min(axis=0, initial=math.inf) for rate in rates)])
     return np.stack([position, speed, force]), ratio, lost, within
 
@@ -226,8 +225,8 @@ def compute_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[A
     :returns: Both with shape ``(k, n)``.
     """
     shape = ratios.jacobian.shape[:2]
-    velocity = [_map_box(each, -speed, speed)[1] for each in ratios.jacobian]
-    force = [tight_box(each.T, -effort, effort)[1] for each in ratios.jacobian]
+    velocity = [_map_box(jacobian, -speed, speed)[1] for jacobian in ratios.jacobian]
+    force = [tight_box(jacobian.T, -effort, effort)[1] for jacobian in ratios.jacobian]
     return np.reshape(velocity, shape), np.reshape(force, shape)
 
 
@@ -322,8 +321,8 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                 text = f"transmissions give actuator '{member.name}' different limits, the "
                 text += 'narrowest of each kind is used'
                 expectation = f"the limits of transmission '{other}'"
-                found = f"other limits of '{name}'"
-                yield Finding.about(member, 'warning', text, expectation, found)
+                difference = f"other limits of '{name}'"
+                yield Finding.about(member, 'warning', text, expectation, difference)
 
 
 def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array]:
@@ -333,24 +332,24 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
         return 1.0, ends
     if transmission.n_actuators < len(lower):  # most positions in the box contradict each other
         a = allowed_positions(transmission, lower, upper)
-        share, found = 1.0, transmission.actuator_to_joint('position', a)[:, : len(lower)]
-        reached = np.stack([found.min(axis=0), found.max(axis=0)], axis=-1) if len(a) else ends
+        share, samples = 1.0, transmission.actuator_to_joint('position', a)[:, : len(lower)]
+        reached = np.stack([samples.min(axis=0), samples.max(axis=0)], axis=-1) if len(a) else ends
     else:
         inset = _INSET * (upper - lower)
         q = sample_box(lower + inset, upper - inset)
-        found = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
-        share, domain = len(found) / len(q), getattr(transmission, 'domain', None)
+        samples = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
+        share, domain = len(samples) / len(q), getattr(transmission, 'domain', None)
         if share < 1.0 and domain is not None and domain.space == 'actuator':
             # The inverse may end before the mechanism does, on another branch.
             a = sample_box(np.array(domain.lower), np.array(domain.upper))
             moved = transmission.actuator_to_joint('position', a)[:, : len(lower)]
             inside = ((moved >= lower) & (moved <= upper)).all(axis=-1)
-            found = np.concatenate([found, moved[inside]])
+            samples = np.concatenate([samples, moved[inside]])
         reached = ends
-        if len(found) and np.ptp(found, axis=0).all():
+        if len(samples) and np.ptp(samples, axis=0).all():
             reached = np.array(
                 [
-                    [_follow_to_end(transmission, found, k, end) for end in ends[k]]
+                    [_follow_to_end(transmission, samples, k, end) for end in ends[k]]
                     for k in range(len(lower))
                 ]
             )
@@ -359,14 +358,14 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
     return share, np.where(is_reached, ends, reached)
 
 
-def _follow_to_end(transmission: Transmission, found: Array, place: int, end: float) -> float:
+def _follow_to_end(transmission: Transmission, samples: Array, joint: int, end: float) -> float:
     """Return how far a joint moves towards a limit from the samples that are nearest to it."""
-    apart = np.abs(found[:, place] - end)
-    q = found[apart <= apart.min() * (1.0 + _ROUNDING)]
-    inside, outside = q[:, place].copy(), np.full(len(q), end)
+    apart = np.abs(samples[:, joint] - end)
+    q = samples[apart <= apart.min() * (1.0 + _ROUNDING)]
+    inside, outside = q[:, joint].copy(), np.full(len(q), end)
     for _ in range(_HALVINGS):
-        q[:, place] = 0.5 * (inside + outside)
+        q[:, joint] = 0.5 * (inside + outside)
         is_reached = np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)
-        inside = np.where(is_reached, q[:, place], inside)
-        outside = np.where(is_reached, outside, q[:, place])
+        inside = np.where(is_reached, q[:, joint], inside)
+        outside = np.where(is_reached, outside, q[:, joint])
     return float(inside[np.argmin(np.abs(inside - end))])

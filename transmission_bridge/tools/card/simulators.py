@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 import math
 import re
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -101,24 +102,27 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
             if not card.has_gains_of_joints:
                 yield 'actuator', _make_actuator(motor, tendon=motor.name)
         for place, (name, _) in enumerate(card.joints if card.has_gains_of_joints else ()):
-            kp, kd, effort = (
-                float(card.per_joint[key][card.reference, place]) for key in ('kp', 'kd', 'effort')
-            )
-            joint = Motor(name, effort=effort, kp=kp, kd=kd)
-            yield 'actuator', _make_actuator(joint, joint=name)
+            yield 'actuator', _make_actuator(_take_joint(card, place), joint=name)
     elif n == m:
         for place, (name, _) in enumerate(card.joints):
-            numbers = {key: float(x[card.reference, place]) for key, x in card.per_joint.items()}
-            joint = Motor(
-                name,
-                rotor_inertia=numbers['armature'],
-                viscous_friction=numbers['damping'],
-                coulomb_friction=numbers['friction'],
-                effort=numbers['effort'],
-                kp=numbers['kp'],
-                kd=numbers['kd'],
-            )
-            yield from _list_drive(joint, name, 1.0)
+            yield from _list_drive(_take_joint(card, place), name, 1.0)
+
+
+#: Numbers of a joint that have another name at a motor.
+_AS_OF_MOTOR = {
+    'armature': 'rotor_inertia',
+    'damping': 'viscous_friction',
+    'friction': 'coulomb_friction',
+}
+
+
+def _take_joint(card: Card, place: int) -> Motor:
+    """Return a joint as a motor that moves it directly."""
+    numbers: dict[str, Any] = {
+        _AS_OF_MOTOR.get(key, key): float(x[card.reference, place])
+        for key, x in card.per_joint.items()
+    }
+    return Motor(card.joints[place][0], **numbers)
 
 
 def _take_gains(card: Card, place: int) -> Motor:

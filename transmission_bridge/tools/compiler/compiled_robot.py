@@ -100,24 +100,23 @@ class LiveNumbers:
                         bounds |= {first + k: x for k, x in part.unknown_bounds.items()}
                 values += part.numbers
             counts[direction] = len(values) - begin
-        known = {b'': range(0)}
+        ranges = {b'': range(0)}
         tables: dict[Direction, tuple[range, ...]] = {}
         for direction in DIRECTIONS:
-            found = []
+            kept = []
             for _, part in iterate_parts(robot.mechanisms(direction), direction):
                 # Without a warm start nothing is searched for.
                 key = part.table.tobytes() if part.solver.n_start else b''
-                if key not in known:
-                    known[key] = range(len(values), len(values) + len(part.table))
+                if key not in ranges:
+                    ranges[key] = range(len(values), len(values) + len(part.table))
                     values += part.table.tolist()
-                found.append(known[key])
-            tables[direction] = tuple(found)
+                kept.append(ranges[key])
+            tables[direction] = tuple(kept)
         used = {x for rule in rules.values() for x in (rule.itself, *dict(rule.factors))}
         able = [parameter for parameter in robot.parameters.values() if parameter.is_of_map]
-        live = tuple(each for each in able if each.name in used)
-        fixed = tuple(each.name for each in able if each.name not in used)
-        found_bounds = enumerate(unknown.get(each.name) for each in live)
-        reshaping = {k: each for k, each in found_bounds if each}
+        live = tuple(tunable for tunable in able if tunable.name in used)
+        fixed = tuple(tunable.name for tunable in able if tunable.name not in used)
+        reshaping = {k: unknown[x.name] for k, x in enumerate(live) if x.name in unknown}
         return cls(np.array(values), counts, tables, rules, live, fixed, reshaping)
 
     def evaluate_rules(self, values: Sequence[float]) -> Array:
@@ -127,8 +126,8 @@ class LiveNumbers:
         The operations are those of the C code, in their order.
         """
         result = self.values.copy()
-        now = {each.name: value for each, value in zip(self.tunables, values, strict=True)}
-        ratios = {each.name: now[each.name] / each.value for each in self.tunables if each.value}
+        now = dict(zip((tunable.name for tunable in self.tunables), values, strict=True))
+        ratios = {x.name: now[x.name] / x.value for x in self.tunables if x.value}
         for place, rule in self.rules.items():
             if rule.itself:
                 result[place] = now[rule.itself]
@@ -155,8 +154,8 @@ def _affine_rules(
             factors = binding.transmission.list_factors(direction, INTERFACES[field])
             for k in selected:
                 for place, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
-                    found = factors[k][inputs.index(place - row * affine.n_in // ROWS)]
-                    names = ((_name(robot, binding, path), e) for path, e in found)
+                    powers = factors[k][inputs.index(place - row * affine.n_in // ROWS)]
+                    names = ((_name(robot, binding, path), power) for path, power in powers)
                     yield number, LiveRule('', tuple(name for name in names if name[0]))
         for k, path in list_paths(binding.transmission.joint_offset).items():
             yield offsets + binding.joints[k], LiveRule(_name(robot, binding, path))
@@ -233,7 +232,7 @@ class CompiledRobot:
     def members(self, direction: Direction) -> list[tuple[list[int], list[int]]]:
         """Return the indices of inputs and outputs of each transmission, in their order."""
         indices = (binding.member_indices(direction) for binding in self.robot.bindings)
-        return [(inputs.tolist(), outputs[own].tolist()) for inputs, outputs, own in indices]
+        return [(inputs.tolist(), outputs[mapped].tolist()) for inputs, outputs, mapped in indices]
 
     def owners(self, direction: Direction) -> tuple[int, ...]:
         """Return the index of the transmission of each mechanism."""
@@ -267,8 +266,8 @@ class StateModel:
     def map_rows(self, direction: Direction, rows: Array) -> tuple[Array, int]:
         """Return the mapped rows and the status; a fourth row has the measured positions."""
         function = self._functions[direction]
-        known = np.where(np.isfinite(rows), rows, math.nan)
-        given, measured = known[:ROWS], known[-1] if len(known) > ROWS else known[0]
+        finite = np.where(np.isfinite(rows), rows, math.nan)
+        given, measured = finite[:ROWS], finite[-1] if len(finite) > ROWS else finite[0]
         function.places[...] = np.where(np.isnan(given[0]), measured, given[0]), measured
         mapped = function.map_rows(given).copy()
         status = reduce(or_, map(int, function.status.tolist()), 0)
@@ -380,18 +379,18 @@ def count_operations(function: Any) -> int:
     """
     if function.is_a('SXFunction'):
         return int(function.n_instructions())
-    if function.is_a('MXFunction'):
-        return sum(_count_instruction(function, k) for k in range(function.n_instructions()))
-    branches = function.info()  # of a switch
-    return max(map(count_operations, (*branches['f'], branches['f_def'])))
-
-
-def _count_instruction(function: Any, place: int) -> int:
-    kind = function.instruction_id(place)
-    if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
-        return 0
-    node = function.instruction_MX(place)
-    if kind == ca.OP_CALL:
-        return count_operations(node.which_function())
-    # A product is the second factor times the third, added to the first one.
-    return int(node.nnz() * (node.dep(1).shape[1] if kind == ca.OP_MTIMES else 1))
+    if not function.is_a('MXFunction'):
+        branches = function.info()  # of a switch
+        return max(map(count_operations, (*branches['f'], branches['f_def'])))
+    count = 0
+    for place in range(function.n_instructions()):
+        kind = function.instruction_id(place)
+        if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
+            continue
+        node = function.instruction_MX(place)
+        if kind == ca.OP_CALL:
+            count += count_operations(node.which_function())
+        else:
+            # A product is the second factor times the third, added to the first one.
+            count += int(node.nnz() * (node.dep(1).shape[1] if kind == ca.OP_MTIMES else 1))
+    return count

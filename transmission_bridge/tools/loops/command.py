@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             console.err.line(printable(f'note: {note}'))
         raise
     notes = list(found.notes)
-    idle = [each for each in mechanisms if each.driven and {*each.driven} <= {*each.commanded}]
+    idle = [part for part in mechanisms if part.driven and {*part.driven} <= {*part.commanded}]
     notes += [
         f'the motors of {", ".join(mechanism.driven)} turn the joints that they command, so no '
         'loop has a use: give the joints of the cranks by --drive'

@@ -167,17 +167,17 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
     return replace(found, rows=tuple(rows), driven=driven, notes=tuple(notes))
 
 
-def require_name(name: object, known: Collection[str], kind: str, where: str) -> str:
+def require_name(name: object, names: Collection[str], kind: str, where: str) -> str:
     """
-    Return a known name.
+    Return a names name.
 
     :param kind: What it names, for errors.
     :param where: Place of the name, for errors.
     :raises UsageError: If it is unknown.
     """
     text = str(name)
-    if text not in known:
-        raise UsageError(f"{where}: expected a {kind}, found '{text}'{closest(text, known)}")
+    if text not in names:
+        raise UsageError(f"{where}: expected a {kind}, found '{text}'{closest(text, names)}")
     return text
 
 

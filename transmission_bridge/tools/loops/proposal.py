@@ -191,14 +191,14 @@ def propose_linkages(
 
 
 def _close_loops(
-    tree: JointTree, loops: tuple[Loop, ...], names: Sequence[str], own: Sequence[int]
+    tree: JointTree, loops: tuple[Loop, ...], names: Sequence[str], loop_indices: Sequence[int]
 ) -> tuple[Structure, float]:
     """Return a closed mechanism without motors, and the tolerance that its redundant rows need."""
     default, largest = TOLERANCES
 
     def close(tolerance: float) -> Structure:
         spec = LinkageSpec(loops, (), (), tolerance=tolerance)
-        return Structure.from_loops(make_system(tree, spec, names, own))
+        return Structure.from_loops(make_system(tree, spec, names, loop_indices))
 
     # First the assembly that is nearest, because a distant one may satisfy less rounded equations.
     gap = close(largest).gap
