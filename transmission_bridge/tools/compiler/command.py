@@ -58,13 +58,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     compiled = CompiledRobot.build(name, robot)
     fitting = fingerprint.make_fingerprint(compiled, whole)
     if former:
-        differences = fingerprint.list_differences(former, fitting)
-        for line in differences:
-            console.out.line(printable(line))
-        result = f'does not fit {options.file}; differences: {len(differences)}'
-        fits = result if differences else f'fits {options.file}'
-        console.out.line(printable(f'{options.check} {fits}'))
-        return Exit.ERRORS if differences else Exit.OK
+        lines = fingerprint.list_differences(former, fitting)
+        return _report_differences(lines, options, console)
     text = fingerprint.write_text(fitting)
     more = {'FINGERPRINT': fingerprint.hash_text(text)}
     if options.ros2_control:
@@ -122,6 +117,17 @@ def _accept_errors(
             f"{file} {what}: nothing was compiled, see 'transmission_bridge check {file}'"
         )
     return bool(joints) and not fatal
+
+
+def _report_differences(
+    lines: Sequence[str], options: argparse.Namespace, console: Console
+) -> Exit:
+    for line in lines:
+        console.out.line(printable(line))
+    verdict = f'does not fit {options.file}; differences: {len(lines)}'
+    verdict = verdict if lines else f'fits {options.file}'
+    console.out.line(printable(f'{options.check} {verdict}'))
+    return Exit.ERRORS if lines else Exit.OK
 
 
 def _load_robot(

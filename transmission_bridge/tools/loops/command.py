@@ -90,32 +90,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
                 notes.append(f'replace the plugin {writing.PLACEHOLDER} by your own')
     elif options.output:
         notes.append('nothing is written before these choices are made')
-    document = {
-        'mechanisms': [
-            {
-                **{key: getattr(mechanism, key) for key in _MECHANISM},
-                'loops': [loop._asdict() for loop in mechanism.loops],
-                'driven': {joint: motor.name for joint, motor in mechanism.driven.items()},
-                'passive': [name for name in mechanism.joints if name not in mechanism.driven],
-                'choice': mechanism.choice and mechanism.choice._asdict(),
-            }
-            for mechanism in mechanisms
-        ],
-        'couplings': [
-            {
-                'name': coupling.name,
-                'joints': coupling.joints,
-                'motors': [motor.name for motor in coupling.motors],
-                'matrix': coupling.matrix.tolist(),
-                'offset': coupling.offset.tolist(),
-                'points': coupling.table.tolist(),
-                'error': coupling.error,
-                'choice': coupling.choice and coupling.choice._asdict(),
-            }
-            for coupling in couplings
-        ],
-        'notes': notes,
-    }
+    document = _make_document(mechanisms, couplings, notes)
     return Result(
         map(printable, _describe(document)), document, Exit.OK if is_complete else Exit.ERRORS
     )
@@ -156,6 +131,36 @@ def _read_motors(
 
 
 # -- output --------------------------------------------------------------------------------------
+
+
+def _make_document(mechanisms: Any, couplings: Any, notes: Sequence[str]) -> Any:
+    """Return the JSON, from which the text is made."""
+    return {
+        'mechanisms': [
+            {
+                **{key: getattr(mechanism, key) for key in _MECHANISM},
+                'loops': [loop._asdict() for loop in mechanism.loops],
+                'driven': {joint: motor.name for joint, motor in mechanism.driven.items()},
+                'passive': [name for name in mechanism.joints if name not in mechanism.driven],
+                'choice': mechanism.choice and mechanism.choice._asdict(),
+            }
+            for mechanism in mechanisms
+        ],
+        'couplings': [
+            {
+                'name': coupling.name,
+                'joints': coupling.joints,
+                'motors': [motor.name for motor in coupling.motors],
+                'matrix': coupling.matrix.tolist(),
+                'offset': coupling.offset.tolist(),
+                'points': coupling.table.tolist(),
+                'error': coupling.error,
+                'choice': coupling.choice and coupling.choice._asdict(),
+            }
+            for coupling in couplings
+        ],
+        'notes': notes,
+    }
 
 
 def _describe(document: Any) -> Iterator[str]:
