@@ -14,15 +14,13 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
 from transmission_bridge.tools.files import check_output, parse_yaml, write_output
 from transmission_bridge.tools.loops.formats import (
-    read_closing_frames,
-    read_loop_closures,
-    read_robot_yaml,
-)
-from transmission_bridge.tools.loops.found import (
     follow_mimics,
     Found,
     JOINT,
     LoopMotor,
+    read_closing_frames,
+    read_loop_closures,
+    read_robot_yaml,
     require_name,
 )
 from transmission_bridge.tools.loops.mjcf import read_mjcf

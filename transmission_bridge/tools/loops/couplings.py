@@ -15,7 +15,7 @@ from numpy.polynomial import Polynomial
 from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import Choice, CouplingRow, Found, LoopMotor
+from transmission_bridge.tools.loops.formats import Choice, CouplingRow, Found, LoopMotor
 from transmission_bridge.transmissions import TabulatedTransmission
 from transmission_bridge.types import Array
 

@@ -29,7 +29,7 @@ from transmission_bridge.spatial import (
     rotation_from_quaternion,
 )
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import (
+from transmission_bridge.tools.loops.formats import (
     CouplingRow,
     Found,
     FoundLoop,

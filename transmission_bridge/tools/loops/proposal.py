@@ -21,7 +21,7 @@ import numpy as np
 from transmission_bridge.description import JointSpec, RobotDescription
 from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import Choice, LoopMotor, pose_between
+from transmission_bridge.tools.loops.formats import Choice, LoopMotor, pose_between
 from transmission_bridge.transmissions.linkage import (
     group_joints,
     JointTree,

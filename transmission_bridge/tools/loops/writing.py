@@ -14,7 +14,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.couplings import Coupling
-from transmission_bridge.tools.loops.found import Found, Frame, LoopMotor
+from transmission_bridge.tools.loops.formats import Found, Frame, LoopMotor
 from transmission_bridge.tools.loops.proposal import ProposedMechanism, TOLERANCES
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import Loop
