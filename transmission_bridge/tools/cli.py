@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of commands: streams, exit codes, signals, arguments, tables, progress."""
+"""Common parts of commands: streams, exit codes, arguments, tables, progress, keys."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import json
 import math
 from operator import attrgetter
 import os
+import select
 import shutil
 import sys
 import threading
@@ -353,3 +354,35 @@ def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
     with bar as shown:
         task = shown and shown.add_task(what, total=1.0)
         yield lambda done: shown and shown.update(task, completed=done)
+
+
+@contextmanager
+def open_keys(file: Any) -> Iterator[Callable[[], str]]:
+    """
+    Yield a function that returns the keys pressed since its last call, without waiting.
+
+    In this context the terminal does not echo keys or wait for Enter; Ctrl-C still works.
+
+    :param file: Standard input; if it is not a terminal there are no keys.
+    """
+    try:
+        import termios
+        import tty
+
+        number = file.fileno()
+        before = termios.tcgetattr(number)
+    except (ImportError, OSError, ValueError, AttributeError, termios.error):
+        yield lambda: ''
+        return
+
+    def read_keys() -> str:
+        pressed = b''
+        while select.select([number], [], [], 0.0)[0] and (some := os.read(number, 1024)):
+            pressed += some
+        return pressed.decode(errors='ignore')
+
+    try:
+        tty.setcbreak(number)
+        yield read_keys
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
