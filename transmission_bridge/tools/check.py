@@ -86,12 +86,12 @@ def _warn_of_wrong_motors(spec: TransmissionSpec, joints: list[JointSpec]) -> It
         driven |= named or {actuator.name: actuator}
     commanded = {joint.name for joint in spec.joints}
     weak = {joint.name for joint in joints if joint.limits and joint.limits.effort == 0.0}
-    for name, place in driven.items():
+    for name, element in driven.items():
         if driven.keys() <= commanded or (name in weak and not driven.keys() <= weak):
             what = 'is commanded itself' if name in commanded else 'has an effort limit of zero'
             expected = 'the joint that the motor turns, for example of a crank'
             text = f"a motor turns joint '{name}', which {what}"
-            yield Finding.about(place, 'warning', text, expected, repr(name))
+            yield Finding.about(element, 'warning', text, expected, repr(name))
 
 
 def check(
@@ -112,8 +112,8 @@ def check(
         transmissions, notes = setup.robot(data)
         findings = [*(Finding('warning', note) for note in notes), *transmissions.findings]
     except DescriptionError as error:
-        place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
-        findings = [Finding('error', error.message, **place)]
+        details = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
+        findings = [Finding('error', error.message, **details)]
         transmissions = RobotTransmissions(RobotDescription(name=''))
     robot = transmissions.description
     findings += (
@@ -166,10 +166,10 @@ def check(
 
 def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
     """Yield the joints with a position command and without a velocity limit."""
-    for name, place in list_command_names(robot).commandable.items():
+    for name, index in list_command_names(robot).commandable.items():
         declared = [part for block in robot.description.blocks if (part := block.component(name))]
         commands = {command.name for part in declared for command in part.command_interfaces}
-        is_limited = math.isfinite(robot.joint_limits[1, FIELDS.index('velocity'), place])
+        is_limited = math.isfinite(robot.joint_limits[1, FIELDS.index('velocity'), index])
         if (not declared or FIELDS[0] in commands) and not is_limited:
             yield name
 
@@ -340,13 +340,13 @@ def _list_finding_lines(
         groups.setdefault((finding.severity, alike), []).append((finding, text))
     for group in groups.values():
         first, text = group[0]
-        place = file if first.line is None else f'{file}:{first.line}'
+        location = file if first.line is None else f'{file}:{first.line}'
         where = f' [{first.path}]' if first.path else ''
         if len(group) > 1:
             text = f'{len(group)} times: {text}'
             lines = dict.fromkeys(str(finding.line) for finding, _ in group if finding.line)
             where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
-        yield printable(f'{place}: {first.severity}: {text}{where}')
+        yield printable(f'{location}: {first.severity}: {text}{where}')
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:

@@ -220,9 +220,9 @@ def aligned(
     lines = []
     for row in cells:
         padded = []
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
             filling = ' ' * (width - columns_of(cell))
-            padded.append(filling + cell if place in right else cell + filling)
+            padded.append(filling + cell if column in right else cell + filling)
         lines.append(gap.join(padded).rstrip())
     return lines
 

@@ -27,7 +27,7 @@ from transmission_bridge.tools.cli import (
     progress,
     UsageError,
 )
-from transmission_bridge.tools.files import check_output, check_regular, safe_output
+from transmission_bridge.tools.files import check_regular, safe_output
 from transmission_bridge.tools.robot import bridge_setup, note_errors, read_robot_file
 
 _JOINT_STATE, _STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
@@ -54,7 +54,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if os.path.exists(path) and os.path.exists(output) and os.path.samefile(path, output):
         raise UsageError('OUT and IN are the same file: name another OUT')
     marker = '' if Path(output).suffix in _STORAGES else 'metadata.yaml'
-    check_output(output, force=options.force, marker=marker)
     try:
         with closing(_open_recording(path)) as source:
             data = read_robot_file(options.file) if options.file else _find_description(source)
@@ -96,8 +95,8 @@ def _list_notes(bridges: Iterable[OfflineBridge]) -> Iterator[str]:
     """Yield sentences about messages, names and values that were left out."""
     for bridge in bridges:
         for (source, reason), count in bridge.rejected.items():
-            sentence = bridge.sentences[source, reason]
-            yield f'{counted(count, "message")} of {source} rejected ({reason}): {sentence}'
+            rejected = f'{counted(count, "message")} of {source} rejected ({reason})'
+            yield f'{rejected}: {bridge.sentences[source, reason]}'
         if bridge.states.unknown_names:
             yield f'unknown names were left out: {", ".join(bridge.states.unknown_names)}'
         for (name, reason), count in bridge.states.report.counts.items():
@@ -164,8 +163,7 @@ def _convert(
         to = pairs.get(_add_root(connection.topic))
         routes[connection.id] = []
         if to is None or keep:
-            copy = _add_topic(writer, connection, connection.topic)
-            routes[connection.id].append((None, copy))
+            routes[connection.id].append((None, _add_topic(writer, connection, connection.topic)))
         if to is not None:
             made = _add_topic(writer, first.setdefault(to, connection), to)
             routes[connection.id].append((bridges[to], made))
@@ -190,8 +188,9 @@ def _report_damage(path: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = f"'{path}' cannot be read as a recording: {error}"
-        raise FailedError(f'{reason}; no file was written') from None
+        raise FailedError(
+            f"'{path}' cannot be read as a recording: {error}; no file was written"
+        ) from None
 
 
 def _open_recording(path: str) -> Any:
@@ -228,8 +227,7 @@ def _find_description(source: Any) -> bytes:
     topics = [connection for connection in source.connections if connection.topic == _DESCRIPTION]
     for _, _, data in _read_messages(source, topics) if topics else ():
         return bytes(_decode(data, _STRING).data, 'utf-8')
-    hint = 'give also the robot, convert FILE IN OUT'
-    raise UsageError(f"'{source.path}' has no {_DESCRIPTION}: {hint}")
+    raise UsageError(f"'{source.path}' has no {_DESCRIPTION}: give also the robot (FILE IN OUT)")
 
 
 @lru_cache(maxsize=1)
@@ -252,11 +250,7 @@ def _create_like(source: Any, path: str) -> Iterator[Any]:
 
     :param path: A file or folder that does not exist, in an otherwise empty folder.
     """
-    rosbag2, storage, suffix = (
-        optional('rosbags.rosbag2', 'bags'),
-        source.storage,
-        Path(path).suffix,
-    )
+    rosbag2, suffix = optional('rosbags.rosbag2', 'bags'), Path(path).suffix
     kind, is_file = _STORAGES.get(suffix, 'mcap'), suffix in _STORAGES
     # rosbags names the file after its folder.
     folder = Path(path).parent / 'bag' / Path(path).stem if is_file else Path(path)
@@ -265,7 +259,7 @@ def _create_like(source: Any, path: str) -> Iterator[Any]:
     writer = rosbag2.Writer(folder, version=9, storage_plugin=rosbag2.StoragePlugin[kind.upper()])
     if kind == 'mcap':
         writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
-    for key, value in (storage.metadata.custom or {}).items():
+    for key, value in (source.storage.metadata.custom or {}).items():
         writer.set_custom_data(str(key), str(value))
     with writer:
         yield writer
@@ -275,13 +269,9 @@ def _create_like(source: Any, path: str) -> Iterator[Any]:
 
 def _add_topic(writer: Any, topic: Any, name: str) -> Any:
     """Add a topic like another one; publishers that differ in nothing share it."""
-    for connection in writer.connections:
-        if (connection.topic, connection.msgtype, connection.ext) == (
-            name,
-            topic.msgtype,
-            topic.ext,
-        ):
-            return connection
+    for made in writer.connections:
+        if (made.topic, made.msgtype, made.ext) == (name, topic.msgtype, topic.ext):
+            return made
     definition = topic.msgdef.data
     with suppress(Exception):  # rosbags does not know the type, which stays without a definition
         definition = definition or _load_types().generate_msgdef(topic.msgtype, ros_version=2)[0]

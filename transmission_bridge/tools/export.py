@@ -75,12 +75,12 @@ def write_number(
     if len(rest) == 3 and rest[0] == 'matrix':  # of a coupled transmission, in any notation
         row, column = (_ENTRY.fullmatch(name) for name in rest[1:])
         if row is not None and column is not None:
-            place = int(column[2]) - 1
-            whole = (int(row[2]) - 1) * len(spec.actuators) + place
+            index = int(column[2]) - 1
+            whole = (int(row[2]) - 1) * len(spec.actuators) + index
             word = f'{rest[1]}_output{column[2]}'
-            slots = [('matrix', whole), (rest[1], place), (word, 0), *slots]
-    for name, place in slots:
-        if editor.set_parameter(member or spec, name, place, value):
+            slots = [('matrix', whole), (rest[1], index), (word, 0), *slots]
+    for name, index in slots:
+        if editor.set_parameter(member or spec, name, index, value):
             return True
     return len(rest) <= 2 and editor.add_parameter(
         member or spec, rest[0], tuple(numbers.values())

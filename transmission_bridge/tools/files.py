@@ -171,13 +171,13 @@ def read_parameter_file(data: bytes, name: str, options: Collection[str] = ()) -
         # An empty list has no type, so a node ignores it.
         if not is_number and (path not in options or leaf.value == []):
             continue
-        place = f"'{name}', line {leaf.start_mark.line + 1}: {path}"
+        where = f"'{name}', line {leaf.start_mark.line + 1}: {path}"
         try:
             value = _parse_value(leaf, float if is_number else kinds[path])
         except ValueError as error:
-            raise UsageError(f'{place}: expected {error}, found {describe_leaf(leaf)}') from None
+            raise UsageError(f'{where}: expected {error}, found {describe_leaf(leaf)}') from None
         if values.setdefault(path, value) != value:
-            raise UsageError(f'{place} is given twice, as {values[path]!r} and {value!r}')
+            raise UsageError(f'{where} is given twice, as {values[path]!r} and {value!r}')
     return values
 
 

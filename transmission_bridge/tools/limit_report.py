@@ -267,7 +267,7 @@ def limit_findings(
     their partners reaches it; a limit with a varying ratio, if some position does not reach it.
     """
     spec, name = binding.spec, binding.spec.name
-    places: dict[str, Any] = {joint.name: joint for joint in robot.description.joints}
+    elements = {joint.name: joint for joint in robot.description.joints}
     if limits.failure:
         yield Finding.about(spec, 'error', limits.failure)
         return
@@ -279,13 +279,11 @@ def limit_findings(
     share, reach = _compute_reach(binding.transmission, box[:2])
     rows = zip(spec.joints, box.T.tolist(), reach.tolist(), limits.within.T.tolist(), strict=True)
     for joint, (lower, upper, *rates), (low, high), (least, greatest, *most) in rows:
-        place, units = (
-            places.get(joint.name, spec),
-            units_of(joint_unit(robot.description, joint.name)),
-        )
+        element: Any = elements.get(joint.name, spec)
+        units = units_of(joint_unit(robot.description, joint.name))
         if lower < low or high < upper:
             yield Finding.about(
-                place,
+                element,
                 'warning',
                 f"the position limit of joint '{joint.name}' is wider than its mechanism reaches",
                 f'about {low:.4g} to {high:.4g} {units[0]}',
@@ -303,7 +301,7 @@ def limit_findings(
             unit = units[FIELDS.index(field)]
             text = f"the {field} limit of joint '{joint.name}' is wider than the limits of its "
             text += 'actuators allow'
-            yield Finding.about(place, 'warning', text, f'{expected} {unit}', f'{stated} {unit}')
+            yield Finding.about(element, 'warning', text, f'{expected} {unit}', f'{stated} {unit}')
     if share < 1.0:
         text = f"no actuator position of transmission '{name}' reaches {1.0 - share:.1%} of the"
         yield Finding.about(spec, 'info', f'{text} positions within its joint limits')

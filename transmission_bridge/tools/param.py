@@ -46,7 +46,15 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         values[name] = read_parameter_value(value)
     with open_bridge('param', options.node, console) as client:
         if verb == 'dump':
-            text = _dump_parameters(client, words[0] if words else PREFIX)
+            prefix = words[0] if words else PREFIX
+            dumped = require_answer(client, partial(client.get_parameters, [], prefix=prefix))
+            if not dumped:
+                available = require_answer(client, client.list_parameters)
+                raise FailedError(
+                    f"{client.bridge} has no parameters that begin with '{prefix}'"
+                    + _explain_absence(client, prefix, available)
+                )
+            text = format_parameter_file(format_parameters(dumped), client.bridge)
         else:
             names = words if verb == 'get' else [*values]
             available = require_answer(client, client.list_parameters)
@@ -77,22 +85,6 @@ def _explain_absence(client: BridgeClient, name: str, available: Sequence[str]) 
     if not (has_none and name.startswith(PREFIX)) or state == ACTIVE:
         return ''
     return f': it is {state}, and has numbers of transmissions after configure'
-
-
-def _dump_parameters(client: BridgeClient, prefix: str) -> str:
-    """
-    Return a parameter file for this bridge.
-
-    :raises FailedError: If it has no parameters with the prefix.
-    """
-    values = require_answer(client, partial(client.get_parameters, [], prefix=prefix))
-    if not values:
-        available = require_answer(client, client.list_parameters)
-        raise FailedError(
-            f"{client.bridge} has no parameters that begin with '{prefix}'"
-            + _explain_absence(client, prefix, available)
-        )
-    return format_parameter_file(format_parameters(values), client.bridge)
 
 
 def format_parameters(values: Mapping[str, Any]) -> Iterator[str]:

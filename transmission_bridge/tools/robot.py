@@ -150,8 +150,8 @@ def _name_line(name: str, data: bytes, *errors: type[TransmissionBridgeError]) -
         parameter = getattr(error, 'parameter', '')
         if transmission := getattr(error, 'transmission', ''):
             parameter = f'{PREFIX}{transmission}.{parameter}'
-        place = f'{place_of(data, name, parameter)}: ' if name else ''  # else a command line
-        raise UsageError(f'{place}{error}') from None
+        where = f'{place_of(data, name, parameter)}: ' if name else ''  # else a command line
+        raise UsageError(f'{where}{error}') from None
 
 
 def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTransmissions:

@@ -37,17 +37,17 @@ def describe_card(card: Card) -> dict[str, Any]:
     at = card.reference
     joints, actuators, cranks = [], [], []
     inverse = card.ratios.per_joint
-    for place, (name, unit) in enumerate(card.joints):
-        numbers = {key: _find_range(x[:, place]) for key, x in card.per_joint.items()}
-        position = float(card.position[at, place])
+    for index, (name, unit) in enumerate(card.joints):
+        numbers = {key: _find_range(x[:, index]) for key, x in card.per_joint.items()}
+        position = float(card.position[at, index])
         joints.append({'name': name, 'unit': unit, 'position': position, **numbers})
-    for place, motor in enumerate(card.motors):
-        ratios = zip(card.joints, inverse[:, place].T, strict=True)
+    for index, motor in enumerate(card.motors):
+        ratios = zip(card.joints, inverse[:, index].T, strict=True)
         actuators.append(
             {
                 'name': motor.name,
                 'ratio': {name: _find_range(ratio) for (name, _), ratio in ratios},
-                **{key: _find_range(x[:, place, place]) for key, x in card.gains.items()},
+                **{key: _find_range(x[:, index, index]) for key, x in card.gains.items()},
                 'current': _find_range(np.array(motor.effort / motor.torque_constant)),
             }
         )

@@ -98,18 +98,18 @@ def read_motors(
     }
     for binding in robot.bindings:
         for member in binding.spec.actuators:
-            place = f"'{description}', line {member.line}, actuator '{member.name}'"
+            where = f"'{description}', line {member.line}, actuator '{member.name}'"
             given: dict[str, Any] = {}
             pairs = [(spec.name, spec.value) for spec in member.parameters]
             for name, value in (pair for pair in pairs if pair[0] in _OF_PARAMS):
                 if given.setdefault(name, value) != value:
                     raise UsageError(
-                        f'{place}: {name}: expected one value, found {given[name]!r} and {value!r}'
+                        f'{where}: {name}: expected one value, found {given[name]!r} and {value!r}'
                     )
             for tunable in binding.tunables:  # perhaps with another value than in the text
                 if tunable.path[:2] == ('actuators', member.name) and tunable.path[2] in given:
                     given[tunable.path[2]] = repr(float(tunable.value))
-            motors[member.name] = replace(motors[member.name], **_read_numbers(given, place))
+            motors[member.name] = replace(motors[member.name], **_read_numbers(given, where))
     # Only joints that can be commanded can have gains.
     joints = [joint.name for binding in robot.bindings for joint in binding.spec.joints]
     known = {'actuators': [*motors], 'joints': joints}
@@ -120,11 +120,11 @@ def read_motors(
         content = parse_yaml(data, file, as_text=True, most_aliases=_MOST_ALIASES) or {}
     for side, members in _check_names(content, [*known], f"'{file}'").items():
         for name, given in _check_names(members, known[side], f"'{file}', {side}").items():
-            place = f"'{file}', {side[:-1]} '{name}'"
+            where = f"'{file}', {side[:-1]} '{name}'"
             if side == 'joints':
-                wanted[name] = _read_numbers(given, place, GAINS)
+                wanted[name] = _read_numbers(given, where, GAINS)
             else:
-                motors[name] = replace(motors[name], **_read_numbers(given, place))
+                motors[name] = replace(motors[name], **_read_numbers(given, where))
     for name, motor in motors.items():
         if curve := motor.torque_speed_curve:
             velocity = min(motor.velocity, curve[-1][0])
@@ -133,31 +133,31 @@ def read_motors(
     return motors, wanted
 
 
-def _check_names(value: Any, allowed: Sequence[str], place: str) -> dict[str, Any]:
+def _check_names(value: Any, allowed: Sequence[str], where: str) -> dict[str, Any]:
     """Return a mapping with allowed names."""
     if not isinstance(value, dict):
-        raise UsageError(f'{place}: expected names with values, found {shown(str(value))}')
+        raise UsageError(f'{where}: expected names with values, found {shown(str(value))}')
     for name in value:
         if name not in allowed:
             expected = f'one of {", ".join(allowed)}' if allowed else 'nothing'
             raise UsageError(
-                f'{place}: expected {expected}, found {shown(str(name))}'
+                f'{where}: expected {expected}, found {shown(str(name))}'
                 f'{closest(str(name), allowed)}'
             )
     return value
 
 
 def _read_numbers(
-    given: Any, place: str, allowed: Sequence[str] = (*NUMBERS, CURVE)
+    given: Any, where: str, allowed: Sequence[str] = (*NUMBERS, CURVE)
 ) -> dict[str, Any]:
     """Return the numbers of a member by name."""
     numbers: dict[str, Any] = {}
-    for name, value in _check_names(given, allowed, place).items():
+    for name, value in _check_names(given, allowed, where).items():
         try:
             numbers[name] = _parse_curve(value) if name == CURVE else _parse_magnitude(name, value)
         except ValueError as error:
             raise UsageError(
-                f'{place}: {name}: expected {error}, found {shown(str(value))}'
+                f'{where}: {name}: expected {error}, found {shown(str(value))}'
             ) from None
     return numbers
 

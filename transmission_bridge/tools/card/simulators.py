@@ -77,8 +77,8 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
     n, m = card.ratios.jacobian.shape[1:]
     inverse = card.ratios.inverse[card.reference]
     if card.cranks:
-        for place, crank in enumerate(card.cranks):
-            yield from _list_drive(_take_gains(card, place), crank.joint, crank.ratio)
+        for index, crank in enumerate(card.cranks):
+            yield from _list_drive(_take_gains(card, index), crank.joint, crank.ratio)
     elif card.rest is not None and m == 1:
         jacobian = card.ratios.jacobian[0, :, 0]
         lead = int(np.abs(jacobian).argmax())
@@ -90,8 +90,8 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
                 offset = float(rest - factor * card.rest[lead])
                 yield 'equality', _make_equality(other, name, offset, factor)
     elif n == m and card.rest is not None:
-        for place, row in enumerate(inverse):
-            motor = _take_gains(card, place)
+        for index, row in enumerate(inverse):
+            motor = _take_gains(card, index)
             terms = ''.join(
                 f'<joint joint={quoteattr(name)} coef="{value:.9g}"/>'
                 for (name, _), value in zip(card.joints, row, strict=True)
@@ -101,11 +101,11 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
             yield 'tendon', f'<fixed{_join(name=motor.name, **numbers)}>{terms}</fixed>'
             if not card.has_gains_of_joints:
                 yield 'actuator', _make_actuator(motor, tendon=motor.name)
-        for place, (name, _) in enumerate(card.joints if card.has_gains_of_joints else ()):
-            yield 'actuator', _make_actuator(_take_joint(card, place), joint=name)
+        for index, (name, _) in enumerate(card.joints if card.has_gains_of_joints else ()):
+            yield 'actuator', _make_actuator(_take_joint(card, index), joint=name)
     elif n == m:
-        for place, (name, _) in enumerate(card.joints):
-            yield from _list_drive(_take_joint(card, place), name, 1.0)
+        for index, (name, _) in enumerate(card.joints):
+            yield from _list_drive(_take_joint(card, index), name, 1.0)
 
 
 #: Numbers of a joint that have another name at a motor.
@@ -116,19 +116,19 @@ _AS_OF_MOTOR = {
 }
 
 
-def _take_joint(card: Card, place: int) -> Motor:
+def _take_joint(card: Card, index: int) -> Motor:
     """Return a joint as a motor that moves it directly."""
     numbers: dict[str, Any] = {
-        _AS_OF_MOTOR.get(key, key): float(x[card.reference, place])
+        _AS_OF_MOTOR.get(key, key): float(x[card.reference, index])
         for key, x in card.per_joint.items()
     }
-    return Motor(card.joints[place][0], **numbers)
+    return Motor(card.joints[index][0], **numbers)
 
 
-def _take_gains(card: Card, place: int) -> Motor:
+def _take_gains(card: Card, index: int) -> Motor:
     """Return a motor with the gains that follow for it."""
-    gains = {key: float(card.gains[key][card.reference, place, place]) for key in GAINS}
-    return Motor(**{**vars(card.motors[place]), **gains})
+    gains = {key: float(card.gains[key][card.reference, index, index]) for key in GAINS}
+    return Motor(**{**vars(card.motors[index]), **gains})
 
 
 def _list_drive(motor: Motor, joint: str, ratio: float) -> Iterator[tuple[str, str]]:

@@ -92,11 +92,11 @@ class LiveNumbers:
             values += affine.numbers.tolist()
             for binding, part in iterate_parts(robot.mechanisms(direction), direction):
                 first = len(values)
-                for place, path in part.live.items():
-                    rules[first + place] = LiveRule(_name(robot, binding, path))
+                for index, path in part.live.items():
+                    rules[first + index] = LiveRule(_name(robot, binding, path))
                     # In bare coordinates the bounds do not depend on reductions and offsets.
-                    if place >= len(part.numbers) - part.solver.corrector.counts[-1]:
-                        bounds = unknown.setdefault(rules[first + place].itself, {})
+                    if index >= len(part.numbers) - part.solver.corrector.counts[-1]:
+                        bounds = unknown.setdefault(rules[first + index].itself, {})
                         bounds |= {first + k: x for k, x in part.unknown_bounds.items()}
                 values += part.numbers
             counts[direction] = len(values) - begin
@@ -128,16 +128,16 @@ class LiveNumbers:
         result = self.values.copy()
         now = dict(zip((tunable.name for tunable in self.tunables), values, strict=True))
         ratios = {x.name: now[x.name] / x.value for x in self.tunables if x.value}
-        for place, rule in self.rules.items():
+        for index, rule in self.rules.items():
             if rule.itself:
-                result[place] = now[rule.itself]
+                result[index] = now[rule.itself]
             for name, exponent in rule.factors:
-                number, ratio = result[place], ratios[name]
-                result[place] = number * ratio if exponent > 0 else number / ratio
+                number, ratio = result[index], ratios[name]
+                result[index] = number * ratio if exponent > 0 else number / ratio
         for which, bounds in self.reshaping.items():
             if values[which] != self.tunables[which].value:
-                for place, value in bounds.items():
-                    result[place] = value
+                for index, value in bounds.items():
+                    result[index] = value
         return result
 
 
@@ -153,8 +153,8 @@ def _affine_rules(
         for row, field in enumerate(FIELDS):
             factors = binding.transmission.list_factors(direction, INTERFACES[field])
             for k in selected:
-                for place, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
-                    powers = factors[k][inputs.index(place - row * affine.n_in // ROWS)]
+                for index, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
+                    powers = factors[k][inputs.index(index - row * affine.n_in // ROWS)]
                     names = ((_name(robot, binding, path), power) for path, power in powers)
                     yield number, LiveRule('', tuple(name for name in names if name[0]))
         for k, path in list_paths(binding.transmission.joint_offset).items():
@@ -313,7 +313,20 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
     random, tunables = np.random.default_rng(seed), compiled.live.tunables
     values = [tunable.value for tunable in tunables]
     model = StateModel(compiled, values)
-    centres, widths = _find_ranges(compiled)
+    centres, widths = np.zeros((2, len(compiled.robot.actuator_names)))
+    widths += 1.0
+    for binding in compiled.robot.bindings:
+        domain = getattr(binding.transmission, 'domain', None)
+        if domain is None:
+            continue
+        low, high = np.array(domain.lower), np.array(domain.upper)
+        if domain.space == 'joint':
+            # The range of the actuators, from a grid of joint positions.
+            mapped = binding.map(DIRECTIONS[1], 'position', domain.grid(9))
+            low, high = np.nanmin(mapped, axis=0), np.nanmax(mapped, axis=0)
+        actuators = list(binding.actuators)
+        centres[actuators], widths[actuators] = (low + high) / 2, high - low
+    widths[~np.isfinite(widths)] = 1.0
     phase = random.uniform(0.0, 2.0 * math.pi, len(centres))
     speed = random.uniform(0.5, 1.5, len(centres))
     joints = np.full(len(compiled.robot.joint_names), math.nan)
@@ -350,24 +363,6 @@ def _disturb(rows: Array, number: int, random: np.random.Generator) -> Array:
     return result
 
 
-def _find_ranges(compiled: CompiledRobot) -> tuple[Array, Array]:
-    """Return the middle and the width of the ranges of the actuators."""
-    count = len(compiled.robot.actuator_names)
-    centres, widths = np.zeros(count), np.ones(count)
-    for binding in compiled.robot.bindings:
-        domain = getattr(binding.transmission, 'domain', None)
-        if domain is None:
-            continue
-        low, high = np.array(domain.lower), np.array(domain.upper)
-        if domain.space == 'joint':
-            # The range of the actuators, from a grid of joint positions.
-            mapped = binding.map(DIRECTIONS[1], 'position', domain.grid(9))
-            low, high = np.nanmin(mapped, axis=0), np.nanmax(mapped, axis=0)
-        places = list(binding.actuators)
-        centres[places], widths[places] = (low + high) / 2, high - low
-    return centres, np.where(np.isfinite(widths), widths, 1.0)
-
-
 @lru_cache(maxsize=256)
 def count_operations(function: Any) -> int:
     """
@@ -383,11 +378,11 @@ def count_operations(function: Any) -> int:
         branches = function.info()  # of a switch
         return max(map(count_operations, (*branches['f'], branches['f_def'])))
     count = 0
-    for place in range(function.n_instructions()):
-        kind = function.instruction_id(place)
+    for index in range(function.n_instructions()):
+        kind = function.instruction_id(index)
         if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
             continue
-        node = function.instruction_MX(place)
+        node = function.instruction_MX(index)
         if kind == ca.OP_CALL:
             count += count_operations(node.which_function())
         else:

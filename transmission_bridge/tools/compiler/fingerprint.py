@@ -16,7 +16,7 @@ import re
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
-from transmission_bridge.description import JointSpec, ParameterSpec
+from transmission_bridge.description import ParameterSpec
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions import Binding, Registry, RobotTransmissions
@@ -60,15 +60,24 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
         if values := [tunable.value for tunable in tunables if tunable.is_of_map]:
             entries[PREFIX + name] = values[0] if len(values) == 1 else values
     for joint in whole.description.joints:
+        prefix = f'joints.{joint.name}'
         if joint.name in in_loop:
-            entries[f'joints.{joint.name}.type'] = joint.type
+            entries[f'{prefix}.type'] = joint.type
         if in_loop.get(joint.name):
-            entries.update(_list_geometry(joint))
+            entries |= {
+                f'{prefix}.links': [joint.parent, joint.child],
+                f'{prefix}.axis': joint.axis,
+            }
+            for part in ('origin', 'mimic', 'limits'):
+                numbers = asdict(spec) if (spec := getattr(joint, part)) else {}
+                for name, number in numbers.items():
+                    if name not in ('velocity', 'effort'):
+                        entries[f'{prefix}.{part}.{name}'] = number
     # Other machines round differently, and the tables stand after the numbers of both directions.
     text = re.sub(r'/\*.*?\*/', '', compiled.functions, flags=re.DOTALL)
     text = re.sub(r'\b\d+\.\d*(e[+-]?\d+)?', lambda number: _rounded(float(number[0])), text)
-    numbers = compiled.live.values[: sum(compiled.live.counts.values())].tolist()
-    entries[FUNCTIONS] = hash_text(f'{text}{" ".join(map(_rounded, numbers))}')
+    live = compiled.live.values[: sum(compiled.live.counts.values())].tolist()
+    entries[FUNCTIONS] = hash_text(f'{text}{" ".join(map(_rounded, live))}')
     made: Fingerprint = json.loads(json.dumps(entries, allow_nan=False))
     return made
 
@@ -125,17 +134,17 @@ def _word(fingerprint: Fingerprint, name: str) -> str:
 
 def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:
     """Yield the elements of a transmission that are not live numbers or limits of actuators."""
-    spec, place = binding.spec, f'{PREFIX}{binding.spec.name}'
+    spec, prefix = binding.spec, f'{PREFIX}{binding.spec.name}'
     paths = [tunable.path for tunable in binding.tunables]
     numbers = {path[:n] for path in paths for n in range(len(path) + 1)}
     numbers |= {(*path[:2], path[-1]) for path in paths if path[2:3] == ('limit',)}
     owners: list[tuple[tuple[str, ...], Sequence[ParameterSpec]]] = [((), spec.parameters)]
     for side, members in (('joints', spec.joints), ('actuators', spec.actuators)):
-        yield f'{place}.{side}', [member.name for member in members]
+        yield f'{prefix}.{side}', [member.name for member in members]
         for member in members:
             owners.append(((side, member.name), member.parameters))
             for number in ('mechanical_reduction', 'offset'):
-                yield f'{place}.{side}.{member.name}.{number}', getattr(member, number)
+                yield f'{prefix}.{side}.{member.name}.{number}', getattr(member, number)
     for path, parameters in owners:
         left = [
             parameter
@@ -143,38 +152,29 @@ def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:
             if (*path, parameter.name) not in numbers
             and parameter.name not in {*UNITS, *CONSTANTS}
         ]
-        yield from _list_parameters('.'.join((place, *path)), left)
+        yield from _list_parameters('.'.join((prefix, *path)), left)
     for actuator, is_owned in zip(spec.actuators, binding.owned, strict=True):
-        yield f'{place}.actuators.{actuator.name}.commanded', is_owned
+        yield f'{prefix}.actuators.{actuator.name}.commanded', is_owned
         if units := binding.units.get(actuator.name):
             texts = [f'{unit.text or "SI"} ({unit.scale!r})' for unit in units.all_units]
-            yield f'{place}.actuators.{actuator.name}.units', texts
+            yield f'{prefix}.actuators.{actuator.name}.units', texts
 
 
-def _list_parameters(place: str, parameters: Sequence[ParameterSpec]) -> Iterator[tuple[str, str]]:
+def _list_parameters(
+    prefix: str, parameters: Sequence[ParameterSpec]
+) -> Iterator[tuple[str, str]]:
     """Yield the texts of elements; those of one name are numbered."""
     names = [parameter.name for parameter in parameters]
     for index, parameter in enumerate(parameters):
         name = parameter.name
         several = f'.{names[:index].count(name) + 1}' * (names.count(name) > 1)
-        start = f'{place}.{name}{several}'
+        start = f'{prefix}.{name}{several}'
         if parameter.value:
             yield start, parameter.value
         for attribute in parameter.attributes:
             if attribute != ('name', name):
                 yield f'{start}.{attribute[0]}', attribute[1]
         yield from _list_parameters(start, parameter.children)
-
-
-def _list_geometry(joint: JointSpec) -> Iterator[tuple[str, Any]]:
-    """Yield what a linkage needs of a joint."""
-    place = f'joints.{joint.name}'
-    yield f'{place}.links', [joint.parent, joint.child]
-    yield f'{place}.axis', joint.axis
-    for part in ('origin', 'mimic', 'limits'):
-        for name, value in (asdict(spec) if (spec := getattr(joint, part)) else {}).items():
-            if name not in ('velocity', 'effort'):
-                yield f'{place}.{part}.{name}', value
 
 
 def _rounded(number: float) -> str:

@@ -114,7 +114,7 @@ class Mjcf:
             if section.tag == 'worldbody':
                 self._read_body(section, self.bodies['world'], np.eye(4), '')
 
-    def place(self, at: Element) -> str:
+    def locate(self, at: Element) -> str:
         """Return file and line of an element, for errors."""
         return f"'{self.file}': <{at.tag}> in line {at.line}"
 
@@ -144,7 +144,7 @@ class Mjcf:
             values = []
         if len(values) < len(default.split()):
             raise UsageError(
-                f"{self.place(at)}: {name}: expected numbers as '{default}', found '{text}'"
+                f"{self.locate(at)}: {name}: expected numbers as '{default}', found '{text}'"
             )
         return values
 
@@ -162,7 +162,7 @@ class Mjcf:
             is_inside = os.path.commonpath([whole, real]) == whole and os.path.isfile(real)
             if not is_inside or path in self._files or len(self._files) >= MOST_FILES:
                 raise UsageError(
-                    f'{self.place(child)}: expected a file in the same folder, each once and at '
+                    f'{self.locate(child)}: expected a file in the same folder, each once and at '
                     f"most {MOST_FILES}, found '{name}'"
                 )
             self._files.append(path)
@@ -191,7 +191,7 @@ class Mjcf:
         name = element.get('class') or childclass or _MAIN
         if name not in self._defaults:
             raise UsageError(
-                f"{self.place(element)}: expected a class of <default>, found '{name}'"
+                f"{self.locate(element)}: expected a class of <default>, found '{name}'"
             )
         return self._defaults[name].get(_tag_of_defaults(element), {}) | element.attributes
 
@@ -280,7 +280,7 @@ class _Reader:
 
     def __init__(self, robot: RobotDescription, model: Mjcf) -> None:
         self._robot, self._model = robot, model
-        self._numbers, self._place = model.numbers, model.place
+        self._numbers, self._locate = model.numbers, model.locate
         self._links = [link.name for link in robot.links]
         self._joints = [joint.name for joint in robot.joints if joint.is_scalar]
         self._at = {name: model.joints[name] for name in self._joints if name in model.joints}
@@ -322,7 +322,7 @@ class _Reader:
     # -- loops ----------------------------------------------------------------------------------
 
     def _read_loop(self, name: str, at: Element, values: Attributes) -> FoundLoop:
-        type_, place = _LOOPS[at.tag], self._place(at)
+        type_, place = _LOOPS[at.tag], self._locate(at)
         if 'site1' in values or 'site2' in values:
             one, other = (self._find_site(values.get(key, ''), at) for key in ('site1', 'site2'))
             return FoundLoop(name, type_, (one, other))
@@ -347,11 +347,11 @@ class _Reader:
         return FoundLoop(name, type_, (Frame(base.name, first), Frame(end.name, second)))
 
     def _find_site(self, name: str, at: Element) -> Frame:
-        require_name(name, self._model.sites, 'site of this file', self._place(at))
+        require_name(name, self._model.sites, 'site of this file', self._locate(at))
         if name in self._links:  # the URDF has the same frame as a link
             return Frame(name)
         body, pose = self._model.sites[name]
-        require_name(body.name, self._links, LINK, f"{self._place(at)}: body of site '{name}'")
+        require_name(body.name, self._links, LINK, f"{self._locate(at)}: body of site '{name}'")
         self._check_frames([body], at)
         return Frame(body.name, pose)
 
@@ -368,15 +368,15 @@ class _Reader:
 
             if (apart := measure(body.name)) > SAME_FRAME:
                 raise UsageError(
-                    f"{self._place(at)}: expected body '{body.name}' in the frame of its link, as "
-                    f"seen from '{base.name}', found {apart:.3g} (m or 1) beside it; "
+                    f"{self._locate(at)}: expected body '{body.name}' in the frame of its link, "
+                    f"as seen from '{base.name}', found {apart:.3g} (m or 1) beside it; "
                     f'of the links, {min(self._links, key=measure)!r} is nearest'
                 )
 
     # -- weighted sums of joints ----------------------------------------------------------------
 
     def _find_joint(self, values: Attributes, key: str, at: Element) -> str:
-        return require_name(values.get(key), self._joints, JOINT, f'{self._place(at)}: {key}')
+        return require_name(values.get(key), self._joints, JOINT, f'{self._locate(at)}: {key}')
 
     def _read_coupling(self, name: str, at: Element, values: Attributes) -> CouplingRow:
         """``q1 - ref1 = c0 + c1 (q2 - ref2) + c2 (q2 - ref2)^2 + ...``."""
