@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 import importlib
 import os
+import re
 import time
 from typing import Any
 
@@ -24,6 +25,9 @@ from transmission_bridge.messages import (
     UnusualMessageError,
 )
 from transmission_bridge.tools.cli import Console, FailedError, printable, UsageError
+
+#: The full name of a node, and how long it must not be.
+_NAME, _LONGEST = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]*)+'), 200
 
 #: The lifecycle state in which a bridge works.
 ACTIVE = 'active'
@@ -152,21 +156,20 @@ class BridgeClient:
     """
 
     def __init__(self, name: str, bridge: str = '') -> None:
-        namespace = bridge.strip('/').rpartition('/')[0]
+        self.bridge = f'/{bridge.strip("/")}'
+        if bridge and not (_NAME.fullmatch(self.bridge) and len(self.bridge) < _LONGEST):
+            raise UsageError(f"'{self.bridge}' is not a valid name of a node")
         self._context = _import_ros('rclpy.context.Context')()
         try:
             self._context.init(args=[])
             self.node: Any = _import_ros('rclpy.node.Node')(
                 TOOLS + name,
-                namespace=namespace,
+                namespace=self.bridge.rpartition('/')[0],
                 context=self._context,
                 use_global_arguments=False,
                 enable_rosout=False,
                 start_parameter_services=False,
             )
-        except _import_ros('rclpy.exceptions.InvalidNamespaceException'):
-            self._context.try_shutdown()
-            raise UsageError(f"'{namespace}' is not a valid namespace") from None
         except (RuntimeError, ValueError) as error:  # such as an impossible ROS_DOMAIN_ID
             self._context.try_shutdown()
             raise UsageError(f'ROS cannot be used: {error}') from None
@@ -174,7 +177,6 @@ class BridgeClient:
             context=self._context
         )
         self._executor.add_node(self.node)
-        self.bridge = f'/{bridge.strip("/")}'
         self.reports: dict[str, BridgeReport] = {}
         # Sequence number of the last message, by bridge.
         self._sequences: dict[str, int] = {}
@@ -184,15 +186,11 @@ class BridgeClient:
         self._layouts = LayoutTable()
         # By the future of each request: its client, its deadline, and the callback.
         self._requests: dict[Any, tuple[Any, float, Answered]] = {}
-        try:
-            self._services = {
-                service: self.node.create_client(_import_ros(kind), f'{self.bridge}/{service}')
-                for service, (kind, _) in _SERVICES.items()
-                if bridge
-            }
-        except _import_ros('rclpy.exceptions.InvalidServiceNameException'):
-            self.close()
-            raise UsageError(f"'{self.bridge}' is not a valid name of a node") from None
+        self._services = {
+            service: self.node.create_client(_import_ros(kind), f'{self.bridge}/{service}')
+            for service, (kind, _) in _SERVICES.items()
+            if bridge
+        }
 
     def _listen_to(
         self,
@@ -203,12 +201,10 @@ class BridgeClient:
         is_complete: bool = False,
         **how: Any,
     ) -> Any:
-        policies = _import_ros('rclpy.qos.ReliabilityPolicy')
-        profile = _import_ros('rclpy.qos.QoSProfile')(
-            depth=1000 if is_complete else 50,
-            # Best effort is compatible with every publisher.
-            reliability=policies.RELIABLE if is_complete else policies.BEST_EFFORT,
-        )
+        # Best effort is compatible with every publisher.
+        depth, policy = (1000, 'RELIABLE') if is_complete else (50, 'BEST_EFFORT')
+        reliability = _import_ros('rclpy.qos.ReliabilityPolicy')[policy]
+        profile = _import_ros('rclpy.qos.QoSProfile')(depth=depth, reliability=reliability)
         return self.node.create_subscription(_import_ros(kind), topic, take, profile, **how)
 
     def spin_for(self, seconds: float) -> None:

@@ -173,7 +173,6 @@ def _describe(document: Any) -> Iterator[str]:
             names = mechanism[key].items() if key == 'driven' else mechanism[key]
             words = (' by '.join(name) if key == 'driven' else name for name in names)
             yield f'  {key}: {", ".join(words) or "none"}'
-        yield from _describe_choice(mechanism['choice'])
     for coupling in document['couplings']:
         joints = ', '.join(coupling['joints'])
         yield f'{coupling["name"]}: joints {joints}; motors {coupling["motors"]}'
@@ -184,16 +183,12 @@ def _describe(document: Any) -> Iterator[str]:
                 f'  polynomials as a table of {len(coupling["points"])} points, at most '
                 f'{coupling["error"]:.2g} rad or m beside them'
             )
-        yield from _describe_choice(coupling['choice'])
+    for part in (*document['mechanisms'], *document['couplings']):
+        if choice := part['choice']:
+            # Idle motions, as of a rod about its axis, need no motor.
+            least, value = ('at most ', '=MOTOR') if choice['option'] == '--drive' else ('', '')
+            yield (
+                f'{part["name"]}: choose {least}{choice["number"]} with {choice["option"]} '
+                f'JOINT{value} ...: {", ".join(choice["among"])}'
+            )
     yield from (f'note: {note}' for note in document['notes'])
-
-
-def _describe_choice(choice: Any) -> Iterator[str]:
-    if choice:
-        # Idle motions, as of a rod about its axis, need no motor.
-        is_drive = choice['option'] == '--drive'
-        words = ('at most ', '=MOTOR') if is_drive else ('', '')
-        yield (
-            f'  choose {words[0]}{choice["number"]} with {choice["option"]} JOINT{words[1]} ...: '
-            + ', '.join(choice['among'])
-        )

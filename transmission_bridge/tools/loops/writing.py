@@ -14,7 +14,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.couplings import Coupling
-from transmission_bridge.tools.loops.formats import Found, Frame, LoopMotor
+from transmission_bridge.tools.loops.formats import Found, LoopMotor
 from transmission_bridge.tools.loops.proposal import ProposedMechanism, TOLERANCES
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import Loop
@@ -45,7 +45,20 @@ def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
             name = frame.link
             if not frame.is_link:
                 name = _new_name(f'{loop.name}_{number}', taken)
-                lines += _frame_lines(name, frame)
+                r = frame.pose
+                across = math.hypot(r[0, 0], r[1, 0])
+                roll, yaw = math.atan2(r[2, 1], r[2, 2]), math.atan2(r[1, 0], r[0, 0])
+                if across < 1e-9:  # only the sum of roll and yaw counts
+                    roll, yaw = math.atan2(-r[1, 2], r[1, 1]), 0.0
+                xyz = ' '.join(map(repr, r[:3, 3].tolist()))
+                rpy = ' '.join(map(repr, (roll, math.atan2(-r[2, 0], across), yaw)))
+                lines += [
+                    f'<link name={quoteattr(name)}/>',
+                    f'<joint name={quoteattr(f"{name}_mount")} type="fixed">',
+                    f'  <parent link={quoteattr(frame.link)}/><child link={quoteattr(name)}/>'
+                    f'<origin xyz="{xyz}" rpy="{rpy}"/>',
+                    '</joint>',
+                ]
             names.append(name)
         loops.append(Loop(loop.type, names[0], names[1], loop.axis))
     return (_insert_lines(data, '/robot', lines) if lines else data), loops
@@ -124,23 +137,6 @@ def _insert_lines(data: bytes, path: str, lines: Iterable[str]) -> bytes:
 
 
 # -- elements ------------------------------------------------------------------------------------
-
-
-def _frame_lines(name: str, frame: Frame) -> list[str]:
-    r = frame.pose
-    across = math.hypot(r[0, 0], r[1, 0])
-    roll, yaw = math.atan2(r[2, 1], r[2, 2]), math.atan2(r[1, 0], r[0, 0])
-    if across < 1e-9:  # only the sum of roll and yaw counts
-        roll, yaw = math.atan2(-r[1, 2], r[1, 1]), 0.0
-    xyz = ' '.join(map(repr, r[:3, 3].tolist()))
-    rpy = ' '.join(map(repr, (roll, math.atan2(-r[2, 0], across), yaw)))
-    return [
-        f'<link name={quoteattr(name)}/>',
-        f'<joint name={quoteattr(f"{name}_mount")} type="fixed">',
-        f'  <parent link={quoteattr(frame.link)}/><child link={quoteattr(name)}/>'
-        f'<origin xyz="{xyz}" rpy="{rpy}"/>',
-        '</joint>',
-    ]
 
 
 def _member_lines(joints: Sequence[str], motors: Sequence[tuple[LoopMotor, str]]) -> Iterator[str]:
