@@ -199,9 +199,6 @@ def _describe_transmission(
 # -- text ----------------------------------------------------------------------------------------
 
 
-_QUOTED = re.compile(r"'([^']*)'")
-
-
 def text_lines(
     document: Mapping[str, Any], findings: Sequence[Finding], file: str, width: int | None
 ) -> Iterator[str]:
@@ -336,7 +333,7 @@ def _list_finding_lines(
     for finding in findings:
         # Only the JSON has the traceback of a plugin.
         text = replace(finding, message=finding.message.partition('\n')[0]).text
-        alike = _QUOTED.sub(lambda quoted: "''" if quoted[1] in names else quoted[0], text)
+        alike = re.sub("'([^']*)'", lambda x: "''" if x[1] in names else x[0], text)
         groups.setdefault((finding.severity, alike), []).append((finding, text))
     for group in groups.values():
         first, text = group[0]

@@ -293,15 +293,16 @@ def limit_findings(
         slack = _ROUNDING * (1.0 + max(abs(least), abs(greatest)))
         too_wide = {}
         if -math.inf < low < least - slack or greatest + slack < high < math.inf:
-            too_wide[FIELDS[0]] = f'{least:.6g} to {greatest:.6g}', f'{low:.6g} to {high:.6g}'
-        for field, rate, limit in zip(FIELDS[1:], rates, most, strict=True):
+            too_wide[0] = f'{least:.6g} to {greatest:.6g}', f'{low:.6g} to {high:.6g}'
+        for row, (rate, limit) in enumerate(zip(rates, most, strict=True), 1):
             if limit * (1.0 + _ROUNDING) < rate < math.inf:
-                too_wide[field] = f'at most {limit:.6g}', f'{rate:.6g}'
-        for field, (expected, stated) in too_wide.items():
-            unit = units[FIELDS.index(field)]
-            text = f"the {field} limit of joint '{joint.name}' is wider than the limits of its "
-            text += 'actuators allow'
-            yield Finding.about(element, 'warning', text, f'{expected} {unit}', f'{stated} {unit}')
+                too_wide[row] = f'at most {limit:.6g}', f'{rate:.6g}'
+        for row, (allowed, stated) in too_wide.items():
+            text = (
+                f"the {FIELDS[row]} limit of joint '{joint.name}' is wider than the limits of its "
+            )
+            numbers = f'{allowed} {units[row]}', f'{stated} {units[row]}'
+            yield Finding.about(element, 'warning', f'{text}actuators allow', *numbers)
     if share < 1.0:
         text = f"no actuator position of transmission '{name}' reaches {1.0 - share:.1%} of the"
         yield Finding.about(spec, 'info', f'{text} positions within its joint limits')

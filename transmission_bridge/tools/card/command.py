@@ -106,7 +106,7 @@ def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[s
         for sentence in list_losses(card)
     ]
     sentences += [f"transmission '{name}' has no card: {why}" for name, why in left_out.items()]
-    yield from ['', *sentences] if sentences else []
+    yield from ['', *map(printable, sentences)] if sentences else []
 
 
 #: Columns of tables, those with text first.

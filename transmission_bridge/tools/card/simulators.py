@@ -14,6 +14,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from transmission_bridge.description import RobotDescription
+from transmission_bridge.errors import printable
 from transmission_bridge.tools.card.cards import Card, list_losses
 from transmission_bridge.tools.card.motors import GAINS, Motor
 
@@ -214,7 +215,8 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
                 yield f'            [{", ".join(f"{value:.9g}" for value in row)}],'
             yield '        ],'
         yield '    ),'
-        yield from (f'    # {sentence}' for sentence in list_losses(card))
+        # A line break in a name must not end the comment.
+        yield from (f'    # {printable(sentence)}' for sentence in list_losses(card))
     yield '}'
 
 
