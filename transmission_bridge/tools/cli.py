@@ -318,33 +318,29 @@ def show_busy(stream: Stream) -> Iterator[None]:
 
     def show() -> None:
         if not ended.wait(1.0):
-            with suppress(UsageError):
-                screen = optional('rich.console', 'cli').Console(stderr=True)
-                with optional('rich.progress', 'cli').Progress(
-                    console=screen, transient=True
-                ) as bar:
-                    bar.add_task('computing', total=None)
-                    ended.wait()
+            with progress(stream, 'computing', total=None):
+                ended.wait()
 
     shown = threading.Thread(target=show, daemon=True)
-    if stream.is_terminal:
-        shown.start()
+    shown.start()
     try:
         yield
     finally:
         ended.set()
-        if stream.is_terminal:
-            shown.join()
+        shown.join()
 
 
 @contextmanager
-def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
+def progress(
+    stream: Stream, what: str, *, total: float | None = 1.0
+) -> Iterator[Callable[[float], None]]:
     """
     Show a progress bar on a terminal, if rich is installed.
 
     :param stream: The output.
     :param what: Label of the bar.
-    :returns: A function of the progress from 0 to 1.
+    :param total: Where it ends; ``None``: it moves all the time.
+    :returns: A function of the progress from 0 to ``total``.
     """
     bar: Any = nullcontext()
     with suppress(UsageError):
@@ -352,7 +348,7 @@ def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
             screen = optional('rich.console', 'cli').Console(stderr=True)
             bar = optional('rich.progress', 'cli').Progress(console=screen, transient=True)
     with bar as shown:
-        task = shown and shown.add_task(what, total=1.0)
+        task = shown and shown.add_task(what, total=total)
         yield lambda done: shown and shown.update(task, completed=done)
 
 
