@@ -268,7 +268,7 @@ def named_values(
         if name not in names:
             if name in lost:
                 others = ', '.join(names) or 'none'
-                raise UsageError(f"no usable {what} '{name}' ({lost[name]}), names: {others}")
+                raise UsageError(f"no usable {what} '{name}' ({lost[name]}), known: {others}")
             raise UnknownNameError(what, name, tuple(names))
         if name in values:
             raise UsageError(f"{what} '{name}' is given twice")

@@ -171,7 +171,7 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
 
 def require_name(name: object, names: Collection[str], kind: str, where: str) -> str:
     """
-    Return a names name.
+    Return a name that is one of ``names``, as a text.
 
     :param kind: What it names, for errors.
     :param where: Place of the name, for errors.
