@@ -28,7 +28,7 @@ from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.tools.files import read_options
+from transmission_bridge.tools.files import read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('yaml', reason='PyYAML is not installed')
@@ -88,7 +88,7 @@ class _Replay:
 
     def __init__(self, scenario, given=GIVEN, urdf=URDF, **options):
         names = {option.name for option in fields(BridgeOptions)}
-        shipped = read_options(CONFIG.read_bytes(), CONFIG.name, names)
+        shipped = read_parameter_file(CONFIG.read_bytes(), CONFIG.name, names)
         robot = RobotTransmissions(load_description(urdf, strict=True))
         self.bridge = Bridge(robot, BridgeOptions(**shipped | options), self._receive)
         self.given, self.reader = given, JointStateReader()

@@ -135,7 +135,7 @@ def test_the_ratios_and_limits_are_those_of_check_limits(run, card):
     """The same ranges to the last bit, because both come from one function."""
     text = urdf({'knee': TURNS}, leg(actuator='<limit effort="900" velocity="0.3"/>'))
     (ours,) = card(text, '', '--json').json['transmissions']
-    (theirs,) = run('check', '-', '--json', '--limits', stdin=text.encode()).json['transmissions']
+    (theirs,) = run('check', '-', '--json', stdin=text.encode()).json['transmissions']
     assert ours['actuators'][0]['ratio']['knee'] == theirs['ratios'][0]['ratio']
     robot = load(text)
     within = transmission_limits(robot, robot.bindings[0]).within
@@ -275,3 +275,11 @@ def test_a_transmission_without_a_card_is_named(card, mixed_robot):
     assert 'good_motor' in result.out
     assert 'has no card' in card(mixed_robot.read_text(), '', '--mjcf', code=1).err
     assert 'expected one format' in card(KNEE, '', '--isaaclab', '--mjcf', code=2).err
+
+
+def test_a_line_break_in_a_name_ends_no_comment(card):
+    """What is printed as Python has no other statements than its own."""
+    robot = FOOT.replace('"roll"', '"roll&#10;import os"')
+    code = card(robot, 'joints: {pitch: {kp: 1}}', '--isaaclab').out
+    assert 'has no wanted gains' in code
+    assert not any(line.startswith('import os') for line in code.splitlines())

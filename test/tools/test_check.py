@@ -30,6 +30,13 @@ def test_json_has_exactly_the_documented_shape(run, mixed_robot):
     """The document has the keys of its description, and null for what could not be read."""
     document = run('check', mixed_robot, '--json').json
     strange, broken = document.pop('findings')
+    limits = ('joint_limits', 'actuator_limits', 'own_actuator_limits')
+    of_loaded = document['transmissions'][0]
+    for key, member in zip(limits, ('good', *['good_motor'] * 2), strict=True):
+        (each,) = of_loaded.pop(key)
+        assert list(each) == ['name', 'lower', 'upper', 'velocity', 'effort', 'units']
+        assert each['name'] == member
+    assert of_loaded.pop('ratios') == of_loaded.pop('facts') == []
     assert document == {
         'robot': 'r',
         'transmissions': [
@@ -49,6 +56,7 @@ def test_json_has_exactly_the_documented_shape(run, mixed_robot):
             )
         ],
         'pass_through': ['direct'],
+        'not_bridged': ['strange', 'broken'],
         'without_velocity_limit': document['without_velocity_limit'],
         'units': {},
     }

@@ -87,7 +87,7 @@ def report(run):
     """Return a function that gives the transmissions in the JSON of a description by name."""
 
     def call(text):
-        result = run('check', '-', '--json', '--limits', stdin=text.encode())
+        result = run('check', '-', '--json', stdin=text.encode())
         return {each['name']: each for each in result.json['transmissions']}
 
     return call
@@ -137,16 +137,14 @@ def test_a_continuous_joint_in_a_differential_leaves_both_motors_without_bounds(
     assert limits['wrist_left_motor']['velocity'] == pytest.approx(48.0 * (1.25 * 3.0 + 0.8 * 4.0))
 
 
-def test_the_text_has_them_and_the_plain_json_has_not(run):
-    """Each member has its limits in its row, and only ``--limits`` adds them to the JSON."""
+def test_the_text_has_them(run):
+    """Each member has its limits in its row."""
     lines = [' '.join(line.split()) for line in run('check', ARM).out.splitlines()]
     assert 'REDUCTION OFFSET LOWER UPPER VELOCITY EFFORT UNIT' in lines
     assert 'joint1 shoulder_pan 101 0.25 -2.9 2.9 1.5 150 rad' in lines
     assert 'actuator1 shoulder_pan_motor 1 0 -318.15 267.65 151.5 1.48515 rad' in lines
     # No actuator of this robot has limits of its own, or units of a driver.
     assert not any(line.startswith(('own limits', 'in its driver')) for line in lines)
-    transmissions = run('check', ARM, '--json').json['transmissions']
-    assert all('actuator_limits' not in transmission for transmission in transmissions)
 
 
 def test_an_actuator_has_its_limits_in_the_units_of_its_driver(run):
@@ -236,7 +234,7 @@ def test_a_dead_centre_within_the_limits_is_a_warning_and_no_number(run):
         robot_of({'jaw': Joint(least, 0.02, 1, 9, slides=True)}, cam).encode()
         for least in (0, 0.001)
     )
-    document = run('check', '-', '--json', '--limits', stdin=near).json
+    document = run('check', '-', '--json', stdin=near).json
     (transmission,), (finding,) = document['transmissions'], document['findings']
     assert transmission['actuator_limits'][0]['velocity'][1] < 1000.0
     assert transmission['ratios'][0]['ratio'][0] > 0.0

@@ -437,8 +437,7 @@ def test_a_plugin_declares_its_live_numbers(tmp_path):
         *gears.format('yoke').split(),
         *gears.format('computed').split(),
     ]
-    units = {side: ['rad'] * 3 for side in ('actuator', 'joint')}
-    write_folder(compiled, tmp_path, 'robot', units, {'FINGERPRINT': ''})
+    write_folder(compiled, tmp_path, load_description(text), {'FINGERPRINT': ''})
     compile_c(tmp_path, 'src/a_map.c src/a_map_map.c -shared -fPIC -o libmap.so')
     maps = Maps(tmp_path, compiled)
     for name, value, code in (

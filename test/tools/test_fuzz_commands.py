@@ -53,7 +53,7 @@ PARAMETERS = """/**:
 #: Arguments with which each command that reads files works.
 USUAL = {
     'calibrate': 'robot.urdf --lerobot arm.json --transmission gear',
-    'check': 'robot.urdf --json --limits --params-file tuned.yaml',
+    'check': 'robot.urdf --json --params-file tuned.yaml',
     'compile': 'robot.urdf --output out --ros2-control',
     'export': 'robot.urdf --params-file tuned.yaml --output robot.urdf --force',
     'map': 'robot.urdf knee=1 --to actuator --interface effort --at knee=0',

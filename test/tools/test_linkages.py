@@ -32,7 +32,7 @@ def worked(request, linkages, tmp_path):
 def test_limits_of_actuators_are_where_the_commanded_joints_meet_theirs(run, worked):
     """They are ranges, sampled; passive joints have no part in them."""
     commanded, path, robot = worked
-    result = run('check', path, '--json', '--limits')
+    result = run('check', path, '--json')
     assert (result.code, result.err) == (0, '')
     (found,) = result.json['transmissions']
     assert [each['name'] for each in found['joint_limits']] == [*commanded]

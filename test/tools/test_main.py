@@ -126,7 +126,7 @@ WRONG = [
     (f'map r.urdf {MAP} position m1=1 --rate m1=x', "found 'x'"),
     (f'map r.urdf {MAP} absolute_position --to actuator zed=1', SUPPORTED),
     (f'map r.urdf {MAP} speed m1=1', f'{SUPPORTED}, absolute_position'),
-    ('plot r.urdf --output drive.pdf', 'must end with .svg or .png'),
+    ('plot r.urdf --output drive.pdf', 'expected a name in .svg or .png'),
     ('plot r.urdf --output no/folder/x.svg', "there is no folder 'no/folder'"),
     ('plot r.urdf --transmission diferential', "(closest: 'differential'), known"),
     ('demo --seconds 0', '--seconds'),

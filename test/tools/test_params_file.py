@@ -42,7 +42,7 @@ def test_every_command_has_its_numbers_and_units(run, files, tmp_path):
     assert run('map', *files, *ways).out == 'motor  15.0   rad\nwheel  180.0  deg\n'
     assert run('map', files[0], *ways, '--json').json == {'motor': 10.0, 'wheel': math.pi}
 
-    report = run('check', *files, '--json', '--limits').json
+    report = run('check', *files, '--json').json
     (gear,) = report['transmissions']
     assert (gear['joints'][0]['mechanical_reduction'], gear['joints'][0]['offset']) == (20.0, 0.25)
     limits = gear['actuator_limits'][0]

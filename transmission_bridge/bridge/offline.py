@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 
 import numpy as np
 
@@ -61,9 +62,7 @@ class ReverseMap(DriverIndex):
         is_known = ~np.isnan(mapped).all(axis=0)
         if not is_known.any():
             return None
-        names = tuple(
-            name for name, shown in zip(self._driver_names, is_known, strict=True) if shown
-        )
+        names = tuple(compress(self._driver_names, is_known))
         fields = (empty_if_unknown(row) for row in mapped[:, is_known])
         return self._encoder.encode_record(JointStateRecord(stamp, '', names, *fields))
 

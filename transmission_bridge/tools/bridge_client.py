@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 import importlib
 import os
+import re
 import time
 from typing import Any
 
@@ -25,6 +25,9 @@ from transmission_bridge.messages import (
     UnusualMessageError,
 )
 from transmission_bridge.tools.cli import Console, FailedError, printable, UsageError
+
+#: The full name of a node, and how long it must not be.
+_NAME, _LONGEST = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]*)+'), 200
 
 #: The lifecycle state in which a bridge works.
 ACTIVE = 'active'
@@ -52,14 +55,35 @@ _LIFE_CYCLE, _STATE = 'life cycle', 'state'
 #: The parameter and the topic of a robot description.
 DESCRIPTION = 'robot_description'
 
-#: Services of a bridge, and their types.
-_SERVICES = {
-    'list_parameters': 'rcl_interfaces.srv.ListParameters',
-    'get_parameters': 'rcl_interfaces.srv.GetParameters',
-    'set_parameters_atomically': 'rcl_interfaces.srv.SetParametersAtomically',
-    'store_numbers': 'rcl_interfaces.srv.SetParametersAtomically',
-    'zero': 'std_srvs.srv.Trigger',
-    'zero_from_absolute': 'std_srvs.srv.Trigger',
+
+def _judge(successful: bool, words: str) -> tuple[Any, str]:
+    """Return the words of a bridge as the answer, or as the reason for a rejection."""
+    return (words, '') if successful else ({}, words or 'rejected without a reason')
+
+
+#: The type of a service, and what makes answer and reason of a response.
+_Service = tuple[str, Callable[[Any], tuple[Any, str]]]
+
+_SET: _Service = (
+    'rcl_interfaces.srv.SetParametersAtomically',
+    lambda response: _judge(response.result.successful, response.result.reason),
+)
+_TRIGGER: _Service = (
+    'std_srvs.srv.Trigger',
+    lambda response: _judge(response.success, response.message),
+)
+
+#: Services of a bridge.
+_SERVICES: dict[str, _Service] = {
+    'list_parameters': (
+        'rcl_interfaces.srv.ListParameters',
+        lambda response: ([*response.result.names], ''),
+    ),
+    'get_parameters': ('rcl_interfaces.srv.GetParameters', lambda response: (response.values, '')),
+    'set_parameters_atomically': _SET,
+    'store_numbers': _SET,
+    'zero': _TRIGGER,
+    'zero_from_absolute': _TRIGGER,
 }
 
 _JOINT_STATE = 'sensor_msgs.msg.JointState'
@@ -68,7 +92,7 @@ _JOINT_STATE = 'sensor_msgs.msg.JointState'
 Received = Callable[[JointStateRecord, Layout, float], None]
 
 #: Receives the answer of a bridge, and the reason if there is none or the bridge rejects the
-#: request, else an empty text.
+#: request, else an empty text. Without an answer it receives an empty mapping.
 Answered = Callable[[Any, str], None]
 
 
@@ -97,7 +121,7 @@ class BridgeReport:
     def troubles(self) -> tuple[Status, ...]:
         """Statuses that are not OK, most severe first."""
         statuses = [status for status in self.statuses.values() if status.level != OK]
-        return tuple(sorted(statuses, key=lambda each: (-each.level, each.name)))
+        return tuple(sorted(statuses, key=lambda status: (-status.level, status.name)))
 
     def is_gone(self, now: float) -> bool:
         """Return whether no diagnostics have arrived for 3.5 s."""
@@ -132,21 +156,20 @@ class BridgeClient:
     """
 
     def __init__(self, name: str, bridge: str = '') -> None:
-        namespace = bridge.strip('/').rpartition('/')[0]
+        self.bridge = f'/{bridge.strip("/")}'
+        if bridge and not (_NAME.fullmatch(self.bridge) and len(self.bridge) < _LONGEST):
+            raise UsageError(f"'{self.bridge}' is not a valid name of a node")
         self._context = _import_ros('rclpy.context.Context')()
         try:
             self._context.init(args=[])
             self.node: Any = _import_ros('rclpy.node.Node')(
                 TOOLS + name,
-                namespace=namespace,
+                namespace=self.bridge.rpartition('/')[0],
                 context=self._context,
                 use_global_arguments=False,
                 enable_rosout=False,
                 start_parameter_services=False,
             )
-        except _import_ros('rclpy.exceptions.InvalidNamespaceException'):
-            self._context.try_shutdown()
-            raise UsageError(f"'{namespace}' is not a valid namespace") from None
         except (RuntimeError, ValueError) as error:  # such as an impossible ROS_DOMAIN_ID
             self._context.try_shutdown()
             raise UsageError(f'ROS cannot be used: {error}') from None
@@ -154,7 +177,6 @@ class BridgeClient:
             context=self._context
         )
         self._executor.add_node(self.node)
-        self.bridge = f'/{bridge.strip("/")}'
         self.reports: dict[str, BridgeReport] = {}
         # Sequence number of the last message, by bridge.
         self._sequences: dict[str, int] = {}
@@ -163,19 +185,12 @@ class BridgeClient:
         self._received: dict[str, Received] = {}
         self._layouts = LayoutTable()
         # By the future of each request: its client, its deadline, and the callback.
-        self._requests: dict[Any, tuple[Any, float, Callable[[Any, str], None]]] = {}
+        self._requests: dict[Any, tuple[Any, float, Answered]] = {}
         self._services = {
-            service: self._make_client(kind, f'{self.bridge}/{service}')
-            for service, kind in _SERVICES.items()
+            service: self.node.create_client(_import_ros(kind), f'{self.bridge}/{service}')
+            for service, (kind, _) in _SERVICES.items()
             if bridge
         }
-
-    def _make_client(self, kind: str, service: str) -> Any:
-        try:
-            return self.node.create_client(_import_ros(kind), service)
-        except _import_ros('rclpy.exceptions.InvalidServiceNameException'):
-            self.close()
-            raise UsageError(f"'{self.bridge}' is not a valid name of a node") from None
 
     def _listen_to(
         self,
@@ -186,12 +201,10 @@ class BridgeClient:
         is_complete: bool = False,
         **how: Any,
     ) -> Any:
-        policies = _import_ros('rclpy.qos.ReliabilityPolicy')
-        profile = _import_ros('rclpy.qos.QoSProfile')(
-            depth=1000 if is_complete else 50,
-            # Best effort is compatible with every publisher.
-            reliability=policies.RELIABLE if is_complete else policies.BEST_EFFORT,
-        )
+        # Best effort is compatible with every publisher.
+        depth, policy = (1000, 'RELIABLE') if is_complete else (50, 'BEST_EFFORT')
+        reliability = _import_ros('rclpy.qos.ReliabilityPolicy')[policy]
+        profile = _import_ros('rclpy.qos.QoSProfile')(depth=depth, reliability=reliability)
         return self.node.create_subscription(_import_ros(kind), topic, take, profile, **how)
 
     def spin_for(self, seconds: float) -> None:
@@ -205,7 +218,7 @@ class BridgeClient:
             if not self.is_present or time.monotonic() > lost:
                 del self._requests[future]
                 client.remove_pending_request(future)
-                answered(None, self._silence)
+                answered({}, self._silence)
 
     def close(self) -> None:
         """Leave the network."""
@@ -245,7 +258,9 @@ class BridgeClient:
         """Whether the bridge publishes diagnostics and its services are available."""
         report = self.report
         is_silent = report is None or report.is_gone(time.monotonic())
-        return not is_silent and all(each.service_is_ready() for each in self._services.values())
+        return not is_silent and all(
+            client.service_is_ready() for client in self._services.values()
+        )
 
     def _set_reports(self, message: Any, info: Mapping[str, Any]) -> None:
         statuses = [
@@ -322,11 +337,7 @@ class BridgeClient:
 
         :param answered: Receives the list of names.
         """
-
-        def forward(response: Any, reason: str) -> None:
-            answered([] if reason else [*response.result.names], reason)
-
-        self._send_request('list_parameters', {}, forward)
+        self._send_request('list_parameters', answered)
 
     def get_parameters(
         self,
@@ -352,10 +363,11 @@ class BridgeClient:
                 for name in listed
                 if name in names or (prefix is not None and name.startswith(prefix))
             ]
-            self._send_request('get_parameters', {'names': asked}, partial(forward, asked))
 
-        def forward(asked: Sequence[str], response: Any, reason: str) -> None:
-            answered({} if reason else _name_values(asked, response.values), reason)
+            def forward(values: Any, reason: str) -> None:
+                answered({} if reason else _name_values(asked, values), reason)
+
+            self._send_request('get_parameters', forward, names=asked)
 
         self.list_parameters(request_listed)
 
@@ -378,12 +390,6 @@ class BridgeClient:
         self._set_values('store_numbers', values, answered)
 
     def _set_values(self, service: str, values: Mapping[str, Any], answered: Answered) -> None:
-        def forward(response: Any, reason: str) -> None:
-            if reason:
-                answered('', reason)
-            else:
-                _judge(response.result.successful, response.result.reason, answered)
-
         parameter = _import_ros('rclpy.parameter.Parameter')
         message, kind = (
             _import_ros(f'rcl_interfaces.msg.{name}') for name in ('Parameter', 'ParameterValue')
@@ -394,7 +400,7 @@ class BridgeClient:
             else parameter(name, value=value).to_parameter_msg()
             for name, value in values.items()
         ]
-        self._send_request(service, {'parameters': messages}, forward)
+        self._send_request(service, answered, parameters=messages)
 
     def zero_joints(self, answered: Answered, *, absolute: bool = False) -> None:
         """
@@ -403,14 +409,7 @@ class BridgeClient:
         :param answered: Receives what was set.
         :param absolute: Whether absolute encoders give the positions of the joints.
         """
-
-        def forward(response: Any, reason: str) -> None:
-            if reason:
-                answered('', reason)
-            else:
-                _judge(response.success, response.message, answered)
-
-        self._send_request('zero_from_absolute' if absolute else 'zero', {}, forward)
+        self._send_request('zero_from_absolute' if absolute else 'zero', answered)
 
     def follow_description(self, changed: Callable[[str], None]) -> None:
         """
@@ -418,8 +417,8 @@ class BridgeClient:
 
         :param changed: Receives its text.
         """
-        qos = importlib.import_module('rclpy.qos')
-        latched = qos.QoSProfile(depth=1, durability=qos.DurabilityPolicy.TRANSIENT_LOCAL)
+        durability = _import_ros('rclpy.qos.DurabilityPolicy').TRANSIENT_LOCAL
+        latched = _import_ros('rclpy.qos.QoSProfile')(depth=1, durability=durability)
 
         def handle_text(message: Any) -> None:
             if len(message.data) <= MAX_BYTES:
@@ -448,33 +447,23 @@ class BridgeClient:
         kind = 'rcl_interfaces.msg.ParameterEvent'
         self._listen_to(kind, '/parameter_events', handle_event, is_complete=True)
 
-    def _send_request(
-        self, service: str, arguments: Mapping[str, Any], answered: Answered
-    ) -> None:
+    def _send_request(self, service: str, answered: Answered, **arguments: Any) -> None:
         client = self._services[service]
         if not self.is_present:
-            answered(None, self._silence)
+            answered({}, self._silence)
             return
         future = client.call_async(client.srv_type.Request(**arguments))
         self._requests[future] = client, time.monotonic() + _PATIENCE, answered
 
         def finish_request(future: Any) -> None:
             if self._requests.pop(future, None) is not None:
-                answered(future.result(), '')
+                answered(*_SERVICES[service][1](future.result()))
 
         future.add_done_callback(finish_request)
 
     @property
     def _silence(self) -> str:
         return 'the bridge does not answer' if self.is_present else 'the bridge has gone'
-
-
-def _judge(successful: bool, words: str, answered: Answered) -> None:
-    """Answer with the words of a bridge, as the answer or as the reason for a rejection."""
-    if successful:
-        answered(words, '')
-    else:
-        answered('', words or 'rejected without a reason')
 
 
 def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
@@ -500,24 +489,24 @@ def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClie
         if not client.wait_for_bridge(_NOTE):
             console.err.line(f'note: waiting for the bridge {printable(client.bridge)}')
         if not client.wait_for_bridge(_DISCOVERY - _NOTE):
-            raise FailedError(_explain_missing(client))
+            if client.report is not None:
+                raise FailedError(
+                    f'{client.bridge} publishes diagnostics, but its services are not available'
+                )
+            others = [f'/{other}' for other in sorted(client.reports)]
+            found = (
+                f'{", ".join(others)}: --node {others[0][1:]} selects that one'
+                if others
+                else 'no bridge'
+            )
+            domain = os.environ.get('ROS_DOMAIN_ID') or '0'
+            raise FailedError(
+                f'expected the bridge {client.bridge} within {_DISCOVERY:g} s in ROS domain '
+                f'{domain}, found {found}'
+            )
         yield client
     finally:
         client.close()
-
-
-def _explain_missing(client: BridgeClient) -> str:
-    if client.report is not None:
-        return f'{client.bridge} publishes diagnostics, but its services are not available'
-    others = sorted(client.reports)
-    bridges = (
-        f'found {", ".join(f"/{other}" for other in others)}: --node {others[0]} selects that one'
-        if others
-        else 'found no bridge'
-    )
-    domain = os.environ.get('ROS_DOMAIN_ID') or '0'
-    where = f'within {_DISCOVERY:g} s in ROS domain {domain}'
-    return f'expected the bridge {client.bridge} {where}, {bridges}'
 
 
 def require_answer(client: BridgeClient, send: Callable[[Answered], None]) -> Any:

@@ -29,6 +29,7 @@ from transmission_bridge.tools.cli import (
     Exit,
     live_table,
     named_values,
+    open_keys,
     optional,
     printable,
     Result,
@@ -37,7 +38,6 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 import math
 import re
@@ -40,13 +40,11 @@ from transmission_bridge.tools.cli import (
     wrapped,
 )
 from transmission_bridge.tools.limit_report import (
-    as_json,
-    clear_zeros,
+    describe_limits,
     format_range,
     limit_findings,
     shared_limits,
     transmission_limits,
-    TransmissionLimits,
 )
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
@@ -61,29 +59,23 @@ def warn_of_linkage_mistakes(robot: RobotTransmissions) -> Iterator[Finding]:
     for spec in robot.description.transmissions:
         names = linkage_joints(robot.description, spec, fixed=True)
         joints = [joint for joint in robot.description.joints if joint.name in names]
-        if joints:
-            yield from _warn_of_units(joints)
-            yield from _warn_of_doubled_loops(spec)
-            yield from _warn_of_wrong_motors(spec, joints)
-
-
-def _warn_of_units(joints: list[JointSpec]) -> Iterator[Finding]:
-    for joint in joints:
-        for unit, values in (('m', joint.origin.xyz), ('rad', joint.origin.rpy)):
-            value = max(values, key=abs)
-            if abs(value) > _LARGEST[unit]:
-                text = f"<origin> of joint '{joint.name}' is probably in another unit; check it"
-                yield Finding.about(joint, 'warning', text, unit, in_other_unit(value, unit))
-
-
-def _warn_of_doubled_loops(spec: TransmissionSpec) -> Iterator[Finding]:
-    first: dict[frozenset[str], int | None] = {}
-    for loop in (parameter for parameter in spec.parameters if parameter.name == 'loop'):
-        frames = frozenset(text for name, text in loop.attributes if name.startswith('frame'))
-        if frames in first:
-            text, found = 'two loops have the same frames', f'those of line {first[frames]}'
-            yield Finding.about(loop, 'warning', text, 'other frames', found)
-        first.setdefault(frames, loop.line)
+        if not joints:
+            continue
+        for joint in joints:
+            for unit, values in (('m', joint.origin.xyz), ('rad', joint.origin.rpy)):
+                value = max(values, key=abs)
+                if abs(value) > _LARGEST[unit]:
+                    text = f"<origin> of joint '{joint.name}' is probably in another unit"
+                    guess = in_other_unit(value, unit)
+                    yield Finding.about(joint, 'warning', f'{text}; check it', unit, guess)
+        first: dict[frozenset[str], int | None] = {}
+        for loop in (parameter for parameter in spec.parameters if parameter.name == 'loop'):
+            frames = frozenset(text for name, text in loop.attributes if name.startswith('frame'))
+            if frames in first:
+                text, other = 'two loops have the same frames', f'those of line {first[frames]}'
+                yield Finding.about(loop, 'warning', text, 'other frames', other)
+            first.setdefault(frames, loop.line)
+        yield from _warn_of_wrong_motors(spec, joints)
 
 
 def _warn_of_wrong_motors(spec: TransmissionSpec, joints: list[JointSpec]) -> Iterator[Finding]:
@@ -94,40 +86,17 @@ def _warn_of_wrong_motors(spec: TransmissionSpec, joints: list[JointSpec]) -> It
         driven |= named or {actuator.name: actuator}
     commanded = {joint.name for joint in spec.joints}
     weak = {joint.name for joint in joints if joint.limits and joint.limits.effort == 0.0}
-    for name, place in driven.items():
+    for name, element in driven.items():
         if driven.keys() <= commanded or (name in weak and not driven.keys() <= weak):
             what = 'is commanded itself' if name in commanded else 'has an effort limit of zero'
             expected = 'the joint that the motor turns, for example of a crank'
             text = f"a motor turns joint '{name}', which {what}"
-            yield Finding.about(place, 'warning', text, expected, repr(name))
+            yield Finding.about(element, 'warning', text, expected, repr(name))
 
 
-#: Keys of a transmission that ``--limits`` adds, with fields of :class:`TransmissionLimits`.
-_LIMITS = {
-    'joint_limits': 'joints',
-    'actuator_limits': 'actuators',
-    'own_actuator_limits': 'own',
-    'ratios': 'ratios',
-}
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """
-    Description, findings and limits of a robot.
-
-    :param document: The output of ``--json --limits``, from which the text is made. Positions of
-        joints in ``without_velocity_limit`` are not checked by ``max_step``.
-    :param findings: In the order of the file.
-    :param lost: Joints that are not bridged.
-    """
-
-    document: dict[str, Any]
-    findings: Sequence[Finding]
-    lost: Sequence[str] = ()
-
-
-def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
+def check(
+    data: bytes, setup: BridgeSetup, *, strict: bool
+) -> tuple[dict[str, Any], list[Finding]]:
     """
     Read a description, load its transmissions, and collect all findings.
 
@@ -135,14 +104,16 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     :param strict: Report warnings as errors if
         :func:`~transmission_bridge.description.load_description` in strict mode rejects the
         description.
+    :returns: The output of ``--json``, from which the text is made, and the findings in the order
+        of the file. ``max_step`` does not check the joints in ``without_velocity_limit``.
     :raises UsageError: If a parameter does not fit the robot.
     """
     try:
         transmissions, notes = setup.robot(data)
         findings = [*(Finding('warning', note) for note in notes), *transmissions.findings]
     except DescriptionError as error:
-        place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
-        findings = [Finding('error', error.message, **place)]
+        details = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
+        findings = [Finding('error', error.message, **details)]
         transmissions = RobotTransmissions(RobotDescription(name=''))
     robot = transmissions.description
     findings += (
@@ -152,24 +123,28 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         *warn_of_several_interfaces(robot),
         *shared_limits(transmissions),
     )
-    limits: dict[str, TransmissionLimits] = {}
+    loaded: dict[str, Mapping[str, Any]] = {}
     for binding in transmissions.bindings:
-        own = limits[binding.spec.name] = transmission_limits(transmissions, binding)
-        findings += limit_findings(transmissions, binding, own)
+        limits = transmission_limits(transmissions, binding)
+        findings += limit_findings(transmissions, binding, limits)
+        loaded[binding.spec.name] = {
+            'facts': list(binding.transmission.facts()),
+            **describe_limits(transmissions, binding, limits),
+        }
     findings += list_parameter_names(transmissions).findings
     if strict:
         findings = [
-            replace(each, severity='error') if each.fatal_if_strict else each for each in findings
+            replace(finding, severity='error') if finding.fatal_if_strict else finding
+            for finding in findings
         ]
     findings.sort(key=lambda finding: finding.line or 0)
     specs: list[TransmissionSpec | RejectedTransmission] = [*robot.transmissions, *robot.rejected]
     specs.sort(key=lambda spec: spec.line or 0)
     document = {
         'robot': robot.name,
-        'transmissions': [
-            _describe_transmission(transmissions, spec, limits, setup.numbers) for spec in specs
-        ],
+        'transmissions': [_describe_transmission(spec, loaded, setup.numbers) for spec in specs],
         'pass_through': list(transmissions.pass_through),
+        'not_bridged': list(transmissions.lost_joints),
         'without_velocity_limit': list(_list_unlimited_joints(transmissions)),
         'units': {
             name: {
@@ -186,53 +161,47 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
             for finding in findings
         ],
     }
-    return CheckReport(document, findings, tuple(transmissions.lost_joints))
+    return document, findings
 
 
 def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
     """Yield the joints with a position command and without a velocity limit."""
-    for name, place in list_command_names(robot).commandable.items():
-        declared = [each for block in robot.description.blocks if (each := block.component(name))]
-        commands = {command.name for each in declared for command in each.command_interfaces}
-        is_limited = math.isfinite(robot.joint_limits[1, FIELDS.index('velocity'), place])
+    for name, index in list_command_names(robot).commandable.items():
+        declared = [part for block in robot.description.blocks if (part := block.component(name))]
+        commands = {command.name for part in declared for command in part.command_interfaces}
+        is_limited = math.isfinite(robot.joint_limits[1, FIELDS.index('velocity'), index])
         if (not declared or FIELDS[0] in commands) and not is_limited:
             yield name
 
 
 def _describe_transmission(
-    robot: RobotTransmissions,
     spec: TransmissionSpec | RejectedTransmission,
-    limits: Mapping[str, TransmissionLimits],
+    loaded: Mapping[str, Mapping[str, Any]],
     tuned: Mapping[str, float],
 ) -> dict[str, Any]:
     """Return a transmission, with tuned numbers in place of described ones."""
-    own = limits.get(spec.name) if isinstance(spec, TransmissionSpec) else None
+    limits = loaded.get(spec.name) if isinstance(spec, TransmissionSpec) else None
     document = {key: getattr(spec, key) for key in ('name', 'type', 'dialect', 'line')}
-    document['loaded'] = own is not None
+    document['loaded'] = limits is not None
     for side in ('joints', 'actuators'):
         document[side] = []
         for member in getattr(spec, side):
             name = member if isinstance(member, str) else member.name
-            place = f'{PREFIX}{spec.name}.{side}.{name}.'
+            path = f'{PREFIX}{spec.name}.{side}.{name}.'
             numbers = {
-                key: tuned.get(place + key, getattr(member, key, None))
+                key: tuned.get(path + key, getattr(member, key, None))
                 for key in ('role', 'mechanical_reduction', 'offset')
             }
             document[side].append({'name': name, **numbers})
-    if own is not None and (facts := robot.transmissions[spec.name].facts()):
-        document['facts'] = list(facts)
-    for key, name in _LIMITS.items():
-        document[key] = [as_json(each) for each in (getattr(own, name) if own else ())]
-    return document
+    return {**document, **(limits or {})}
 
 
 # -- text ----------------------------------------------------------------------------------------
 
 
-_QUOTED = re.compile(r"'([^']*)'")
-
-
-def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[str]:
+def text_lines(
+    document: Mapping[str, Any], findings: Sequence[Finding], file: str, width: int | None
+) -> Iterator[str]:
     """
     Yield the lines.
 
@@ -242,50 +211,42 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     :param file: The file's name, as the user gave it.
     :param width: Columns to wrap at, ``None``: no wrapping.
     """
-    robot, transmissions = report.document['robot'], report.document['transmissions']
+    robot, transmissions = document['robot'], document['transmissions']
+    blocks: list[Iterable[str]] = []
     if robot or transmissions:
-        yield wrapped(f"robot '{printable(robot)}' in {printable(file)}", width)
-        yield ''
+        blocks.append([wrapped(f"robot '{printable(robot)}' in {printable(file)}", width)])
     if transmissions:
-        yield from _list_table_lines(transmissions, report.document['units'], width)
-        yield ''
+        blocks.append(_list_table_lines(transmissions, document['units'], width))
+    for transmission in transmissions:
+        if facts := transmission.get('facts'):
+            texts = (f"'{transmission['name']}'", *(f'  {fact}' for fact in facts))
+            blocks.append(wrapped(printable(text), width) for text in texts)
     ratios = [
         (ratio['actuator'], 'per', ratio['joint'], format_range(ratio['ratio']), ratio['unit'])
         for transmission in transmissions
-        for ratio in transmission['ratios']
+        for ratio in transmission.get('ratios', ())
     ]
-    for each in transmissions:
-        if facts := each.get('facts', ()):
-            yield wrapped(printable(f"'{each['name']}'"), width)
-            yield from (wrapped(f'  {printable(fact)}', width) for fact in facts)
-            yield ''
     if ratios:
-        yield wrapped('ratios that vary, over the allowed positions', width)
-        yield from (f'  {line}' for line in aligned(ratios, right=(3,)))
-        yield ''
+        title = wrapped('ratios that vary, over the allowed positions', width)
+        blocks.append([title, *(f'  {line}' for line in aligned(ratios, right=(3,)))])
     for title, joints in (
-        ('passed through (no transmission)', report.document['pass_through']),
+        ('passed through (no transmission)', document['pass_through']),
         (
             'without a velocity limit (max_step does not check them)',
-            report.document['without_velocity_limit'],
+            document['without_velocity_limit'],
         ),
-        ('not bridged (transmission rejected)', report.lost),
+        ('not bridged (transmission rejected)', document['not_bridged']),
     ):
         if joints:
             count = counted(len(joints), 'joint')
-            text = f'{count} {title}: {", ".join(map(printable, joints))}'
-            yield wrapped(text, width)
-            yield ''
-    names = {
-        each['name']
-        for transmission in transmissions
-        for each in (transmission, *transmission['joints'], *transmission['actuators'])
-    }
-    for line in _list_finding_lines(report.findings, names, file):
-        yield wrapped(line, width)
-    if report.findings:
-        yield ''
-    severities = Counter(finding.severity for finding in report.findings)
+            blocks.append([wrapped(f'{count} {title}: {printable(", ".join(joints))}', width)])
+    if findings:
+        blocks.append(
+            wrapped(line, width) for line in _list_finding_lines(findings, transmissions, file)
+        )
+    for block in blocks:
+        yield from (*block, '')
+    severities = Counter(finding.severity for finding in findings)
     loaded = sum(transmission['loaded'] for transmission in transmissions)
     rejected = len(transmissions) - loaded
     parts = [f'{counted(loaded, "transmission")} loaded']
@@ -301,15 +262,15 @@ def _list_table_lines(
     rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, _COLUMNS), 'UNIT')]
     heading, *lines = aligned([*rows, *chain(*tables)], right=range(2, 8))
     yield f'  {heading}'
-    for each, table in zip(transmissions, tables, strict=True):
-        place = '' if each['line'] is None else f'line {each["line"]}: '
-        name = f'{place}{"" if each["loaded"] else "REJECTED "}{printable(each["name"])}'
-        type_name = f'{printable(each["type"]) or "no type"} ({each["dialect"]})'
+    for part, table in zip(transmissions, tables, strict=True):
+        line = '' if part['line'] is None else f'line {part["line"]}: '
+        name = f'{line}{"" if part["loaded"] else "REJECTED "}{printable(part["name"])}'
+        type_name = f'{printable(part["type"]) or "no type"} ({part["dialect"]})'
         if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
             yield f'{name}  {type_name}'
         else:
             yield from (name, f'    {type_name}')
-        yield from (f'  {line}' for line in lines[: len(table)])
+        yield from (f'  {row}' for row in lines[: len(table)])
         del lines[: len(table)]
 
 
@@ -317,21 +278,21 @@ def _list_table_lines(
 _COLUMNS = ('lower', 'upper', 'velocity', 'effort')
 
 
-def _list_rows(each: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _list_rows(part: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield a row for each member, and below actuators their own limits and the driver's units."""
     for kind, side in (('joint', 'joints'), ('actuator', 'actuators')):
-        for place, end in enumerate(each[side]):
-            role = end['role'] or kind
+        for number, member in enumerate(part[side]):
+            role = member['role'] or kind
             role = role if role.startswith(kind) else f'{kind} {role}'
-            numbers = (end[key] for key in ('mechanical_reduction', 'offset'))
+            numbers = (member[key] for key in ('mechanical_reduction', 'offset'))
             exact = ['?' if x is None else repr(x).removesuffix('.0') for x in numbers]
-            limits = each[f'{kind}_limits'][place] if each['loaded'] else None
-            yield (role, end['name'], *exact, *_list_cells(limits))
+            limits = part[f'{kind}_limits'][number] if part['loaded'] else None
+            yield (role, member['name'], *exact, *_list_cells(limits))
             if kind == 'joint' or limits is None:
                 continue
-            own, of_driver = each['own_actuator_limits'][place], units.get(end['name'])
-            if any(own[column] is not None for column in _COLUMNS):
-                yield ('', '  own limits', '', '', *_list_cells(own))
+            stated, of_driver = part['own_actuator_limits'][number], units.get(member['name'])
+            if any(stated[column] is not None for column in _COLUMNS):
+                yield ('', '  own limits', '', '', *_list_cells(stated))
             if of_driver:
                 yield ('', '  in its driver', '', '', *_list_cells(limits, of_driver))
 
@@ -342,8 +303,7 @@ def _list_cells(
     """Return the limits of a member in SI, or in the units of its driver, and their unit."""
     if limits is None:
         return ('',) * (len(_COLUMNS) + 1)
-    values = [*clear_zeros([limits['lower'], limits['upper']]), limits['velocity']]
-    values.append(limits['effort'])
+    values = [limits[column] for column in _COLUMNS]
     if units is None:
         return (*map(format_range, values), limits['units'][FIELDS[0]])
 
@@ -361,40 +321,37 @@ def _list_cells(
 
 
 def _list_finding_lines(
-    findings: Iterable[Finding], names: Collection[str], file: str
+    findings: Iterable[Finding], transmissions: Iterable[Mapping[str, Any]], file: str
 ) -> Iterator[str]:
     """Yield a line for the findings that differ only in names and lines."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    names = {
+        member['name']
+        for transmission in transmissions
+        for member in (transmission, *transmission['joints'], *transmission['actuators'])
+    }
+    groups: dict[tuple[str, str], list[tuple[Finding, str]]] = {}
     for finding in findings:
-        text = _QUOTED.sub(
-            lambda quoted: "''" if quoted[1] in names else quoted[0], _shorten(finding)
-        )
-        groups.setdefault((finding.severity, text), []).append(finding)
-    for first, *others in groups.values():
-        place = file if first.line is None else f'{file}:{first.line}'
-        text, where = _shorten(first), f' [{first.path}]' if first.path else ''
-        if others:
-            text = f'{len(others) + 1} times: {text}'
-            lines = dict.fromkeys(str(other.line) for other in (first, *others) if other.line)
+        # Only the JSON has the traceback of a plugin.
+        text = replace(finding, message=finding.message.partition('\n')[0]).text
+        alike = re.sub("'([^']*)'", lambda x: "''" if x[1] in names else x[0], text)
+        groups.setdefault((finding.severity, alike), []).append((finding, text))
+    for group in groups.values():
+        first, text = group[0]
+        location = file if first.line is None else f'{file}:{first.line}'
+        where = f' [{first.path}]' if first.path else ''
+        if len(group) > 1:
+            text = f'{len(group)} times: {text}'
+            lines = dict.fromkeys(str(finding.line) for finding, _ in group if finding.line)
             where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
-        yield printable(f'{place}: {first.severity}: {text}{where}')
-
-
-def _shorten(finding: Finding) -> str:
-    """Return a finding without the traceback of a plugin, which only the JSON has."""
-    return replace(finding, message=finding.message.partition('\n')[0]).text
+        yield printable(f'{location}: {first.severity}: {text}{where}')
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
-    report = check(read_robot_file(options.file), bridge_setup(options), strict=options.strict)
-    left_out = () if options.limits else _LIMITS
-    transmissions = [
-        {key: value for key, value in each.items() if key not in left_out}
-        for each in report.document['transmissions']
-    ]
+    data, setup = read_robot_file(options.file), bridge_setup(options)
+    document, findings = check(data, setup, strict=options.strict)
     return Result(
-        text_lines(report, options.file, console.out.width),
-        {**report.document, 'transmissions': transmissions},
-        Exit.ERRORS if any(each.severity == 'error' for each in report.findings) else Exit.OK,
+        text_lines(document, findings, options.file, console.out.width),
+        document,
+        Exit.ERRORS if any(finding.severity == 'error' for finding in findings) else Exit.OK,
     )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of commands: streams, exit codes, signals, arguments, tables, progress."""
+"""Common parts of commands: streams, exit codes, arguments, tables, progress, keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from enum import IntEnum
 import importlib
 import json
 import math
+from operator import attrgetter
 import os
+import select
 import shutil
 import sys
 import threading
@@ -72,6 +74,19 @@ class Stream:
         encoding = getattr(self._stream, 'encoding', None) or 'utf-8'
         self._do('write', text.encode(encoding, 'backslashreplace').decode(encoding))
 
+    def write_bytes(self, data: bytes) -> None:
+        """
+        Write bytes unchanged, if the stream accepts bytes.
+
+        :raises OutputError: If they cannot be written.
+        """
+        buffer = getattr(self._stream, 'buffer', None)
+        if buffer is None:
+            self.write(data.decode('utf-8', 'backslashreplace'))
+        else:
+            self.flush()
+            self._do('buffer.write', data)
+
     def flush(self) -> None:
         """
         Flush the stream.
@@ -80,12 +95,12 @@ class Stream:
         """
         self._do('flush')
 
-    def _do(self, method: str, *arguments: str) -> None:
+    def _do(self, method: str, *arguments: str | bytes) -> None:
         stream = self._stream
         if stream is None:
             return
         try:
-            getattr(stream, method)(*arguments)
+            attrgetter(method)(stream)(*arguments)
         except OSError as error:
             self._stream = None
             # So that the interpreter's flush at exit succeeds.
@@ -205,9 +220,9 @@ def aligned(
     lines = []
     for row in cells:
         padded = []
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
             filling = ' ' * (width - columns_of(cell))
-            padded.append(filling + cell if place in right else cell + filling)
+            padded.append(filling + cell if column in right else cell + filling)
         lines.append(gap.join(padded).rstrip())
     return lines
 
@@ -228,13 +243,13 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def named_values(
-    pairs: Sequence[str], known: Collection[str], what: str, lost: Mapping[str, str]
+    pairs: Sequence[str], names: Collection[str], what: str, lost: Mapping[str, str]
 ) -> dict[str, float]:
     """
     Return the values by name.
 
     :param pairs: Texts ``name=value``.
-    :param known: The allowed names.
+    :param names: The allowed names.
     :param what: Kind of the names, for errors: ``actuator``.
     :param lost: Names in the description that cannot be used, with the reason.
     :raises UnknownNameError: If a name is unknown.
@@ -250,11 +265,11 @@ def named_values(
         name, separator, text = pair.rpartition('=')
         if not separator:
             raise UsageError(f"expected {what}=value, found '{pair}'")
-        if name not in known:
+        if name not in names:
             if name in lost:
-                others = ', '.join(known) or 'none'
+                others = ', '.join(names) or 'none'
                 raise UsageError(f"no usable {what} '{name}' ({lost[name]}), known: {others}")
-            raise UnknownNameError(what, name, tuple(known))
+            raise UnknownNameError(what, name, tuple(names))
         if name in values:
             raise UsageError(f"{what} '{name}' is given twice")
         try:
@@ -303,33 +318,29 @@ def show_busy(stream: Stream) -> Iterator[None]:
 
     def show() -> None:
         if not ended.wait(1.0):
-            with suppress(UsageError):
-                screen = optional('rich.console', 'cli').Console(stderr=True)
-                with optional('rich.progress', 'cli').Progress(
-                    console=screen, transient=True
-                ) as bar:
-                    bar.add_task('computing', total=None)
-                    ended.wait()
+            with progress(stream, 'computing', total=None):
+                ended.wait()
 
     shown = threading.Thread(target=show, daemon=True)
-    if stream.is_terminal:
-        shown.start()
+    shown.start()
     try:
         yield
     finally:
         ended.set()
-        if stream.is_terminal:
-            shown.join()
+        shown.join()
 
 
 @contextmanager
-def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
+def progress(
+    stream: Stream, what: str, *, total: float | None = 1.0
+) -> Iterator[Callable[[float], None]]:
     """
     Show a progress bar on a terminal, if rich is installed.
 
     :param stream: The output.
     :param what: Label of the bar.
-    :returns: A function of the progress from 0 to 1.
+    :param total: Where it ends; ``None``: it moves all the time.
+    :returns: A function of the progress from 0 to ``total``.
     """
     bar: Any = nullcontext()
     with suppress(UsageError):
@@ -337,5 +348,37 @@ def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
             screen = optional('rich.console', 'cli').Console(stderr=True)
             bar = optional('rich.progress', 'cli').Progress(console=screen, transient=True)
     with bar as shown:
-        task = shown and shown.add_task(what, total=1.0)
+        task = shown and shown.add_task(what, total=total)
         yield lambda done: shown and shown.update(task, completed=done)
+
+
+@contextmanager
+def open_keys(file: Any) -> Iterator[Callable[[], str]]:
+    """
+    Yield a function that returns the keys pressed since its last call, without waiting.
+
+    In this context the terminal does not echo keys or wait for Enter; Ctrl-C still works.
+
+    :param file: Standard input; if it is not a terminal there are no keys.
+    """
+    try:
+        import termios
+        import tty
+
+        number = file.fileno()
+        before = termios.tcgetattr(number)
+    except (ImportError, OSError, ValueError, AttributeError, termios.error):
+        yield lambda: ''
+        return
+
+    def read_keys() -> str:
+        pressed = b''
+        while select.select([number], [], [], 0.0)[0] and (some := os.read(number, 1024)):
+            pressed += some
+        return pressed.decode(errors='ignore')
+
+    try:
+        tty.setcbreak(number)
+        yield read_keys
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)

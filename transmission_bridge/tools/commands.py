@@ -5,7 +5,9 @@
 Arguments and help of all commands, separate from their code, so that help imports no numpy.
 
 The docstring of a function is the help of its command: a summary, a description with the exit
-codes, command lines to copy (indented), and a field for each argument.
+codes, command lines to copy (indented), and a field for each argument: ``name VALUE``,
+``--flag``, ``--option VALUE`` or ``--option VALUE ...``; ``[VALUE]`` may be missing. A field
+without a text has that of the other commands.
 """
 
 from __future__ import annotations
@@ -22,39 +24,20 @@ from transmission_bridge.tools.cli import Console, duration, Exit, Result, show_
 
 PROGRAM = 'transmission_bridge'
 
+#: Arguments of ``add_argument`` by the first word of a field.
+Settings = Mapping[str, Mapping[str, Any]]
+
 _SIDES = ('joint', 'actuator')
 _REPEATED: dict[str, Any] = {'action': 'append', 'default': []}
-_SEVERAL: dict[str, Any] = {'action': 'extend', 'nargs': '+', 'default': []}
+
+#: Settings of arguments that several commands have.
+_SETTINGS: Settings = {'--node': {'default': 'transmission_bridge'}, '--transmission': _REPEATED}
 
 #: Below the exit codes of each command.
 EXIT_CODES = (
     'Every command ends with 1 if FILE is no robot description, and with 2 after wrong usage,\n'
     'without a library, or if a file cannot be read or written.'
 )
-
-
-#: Adds itself to a parser, with its help among texts by name.
-Argument = Callable[[argparse.ArgumentParser, Mapping[str, str]], None]
-
-
-def _define_argument(name: str, **settings: Any) -> Argument:
-    """
-    Return an argument.
-
-    :param name: ``name``, ``--flag`` or ``--option VALUE``.
-    :param settings: As for :meth:`argparse.ArgumentParser.add_argument`.
-    """
-    option, *value = name.split()
-    if value:
-        settings['metavar'] = value[0]
-    elif option.startswith('--') and not {'choices', 'action'} & settings.keys():
-        settings['action'] = 'store_true'
-
-    def add(parser: argparse.ArgumentParser, texts: Mapping[str, str]) -> None:
-        text = texts[option.lstrip('-').replace('-', '_')]
-        parser.add_argument(option, help=text, **settings)
-
-    return add
 
 
 class Command:
@@ -65,11 +48,11 @@ class Command:
         code. For errors of the user it raises
         :class:`~transmission_bridge.tools.cli.UsageError` or another error of this package.
     :param help_text: The docstring of its function.
-    :param arguments: In the order of the help.
+    :param settings: What the fields of the docstring do not say of its arguments.
     """
 
-    def __init__(self, module: str, help_text: str, arguments: tuple[Argument, ...]) -> None:
-        self._module, self._text, self._arguments = module, help_text, arguments
+    def __init__(self, module: str, help_text: str, settings: Settings) -> None:
+        self._module, self._text, self._settings = module, help_text, {**_SETTINGS, **settings}
 
     @property
     def summary(self) -> str:
@@ -79,12 +62,25 @@ class Command:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its help and its arguments to a parser."""
-        text, texts = _split_help(self._text)
+        text, arguments = _split_help(self._text)
         description, _, example = text.partition('\n\n')[2].partition('\n\n  ')
         parser.description = f'{description}\n{EXIT_CODES}'
         parser.epilog = f'example:\n  {example}'
-        for add in self._arguments:
-            add(parser, {**_split_help(_shared.__doc__ or '')[1], **texts})
+        shared = _split_help(_shared.__doc__ or '')[1]
+        for label, own_text in arguments.items():
+            option, _, value = label.partition(' ')
+            is_optional, value = value.startswith('['), value.strip('[]')
+            is_several, value = value.endswith(' ...'), value.removesuffix(' ...')
+            settings = {'help': own_text or shared[option], **self._settings.get(option, {})}
+            if value:
+                settings['metavar'] = value
+            elif option.startswith('--') and not {'choices', 'action'} & settings.keys():
+                settings['action'] = 'store_true'
+            if is_several and option.startswith('--'):
+                settings |= {'action': 'extend', 'nargs': '+', 'default': []}
+            elif is_several or is_optional:
+                settings['nargs'] = '?' if not is_several else '*' if is_optional else '+'
+            parser.add_argument(option, **settings)
 
     def run(self, options: argparse.Namespace, console: Console) -> Result | Exit:
         """Run it."""
@@ -101,20 +97,22 @@ COMPUTING = ('check', 'card.command', 'compiler.command', 'plot')
 COMMANDS: dict[str, Command] = {}
 
 
-def _define_command(module: str, *arguments: Argument) -> Callable[[Callable[[], None]], None]:
+def _define_command(
+    module: str, settings: Settings | None = None
+) -> Callable[[Callable[[], None]], None]:
     """Return a decorator that adds a command with the name and the help of a function."""
 
     def add(function: Callable[[], None]) -> None:
         name = function.__name__.removeprefix('_')
-        COMMANDS[name] = Command(module, function.__doc__ or '', arguments)
+        COMMANDS[name] = Command(module, function.__doc__ or '', settings or {})
 
     return add
 
 
 def _split_help(text: str) -> tuple[str, dict[str, str]]:
-    """Return a docstring without its fields, and the fields by name."""
-    text, *fields = re.split(r'\n+:param (\w+): ', inspect.cleandoc(text))
-    return text, dict(zip(fields[::2], fields[1::2], strict=True))
+    """Return a docstring without its fields, and the texts of the fields by label."""
+    text, *fields = re.split(r'\n+:param (.+?):(?=[ \n]|$)', inspect.cleandoc(text))
+    return text, dict(zip(fields[::2], map(str.strip, fields[1::2]), strict=True))
 
 
 def _shared() -> None:
@@ -123,47 +121,25 @@ def _shared() -> None:
 
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -')
-    :param params_file: parameter file of the bridge, written by hand, by 'param dump' or by
+    :param --params-file: parameter file of the bridge, written by hand, by 'param dump' or by
         'calibrate', for any node: its numbers of the transmissions and its options
         (actuator_units, wrap_period and so on) are used
-    :param actuator_names: names that a driver uses instead of the URDF's, each as
+    :param --actuator-names: names that a driver uses instead of the URDF's, each as
         TOPIC:DRIVER=URDF if several drivers use the same names; they override the names in the
         parameter file
-    :param node: name of the bridge with its namespace, for example left_arm/transmission_bridge
+    :param --node: name of the bridge with its namespace, for example left_arm/transmission_bridge
         (default: %(default)s)
-    :param transmission: only this transmission; may be repeated
-    :param force: replace an existing output
-    :param json: print JSON
+    :param --transmission: only this transmission; may be repeated
+    :param --force: replace an existing output
+    :param --json: print JSON
     """
-
-
-_ROBOT = (
-    _define_argument('file', metavar='FILE'),
-    _define_argument('--params-file YAML'),
-)
-#: For commands that also find the description elsewhere.
-_OPTIONAL_ROBOT = (_define_argument('file', metavar='FILE', nargs='?'), *_ROBOT[1:])
-_NAMES = _define_argument('--actuator-names DRIVER=URDF', **_SEVERAL)
 
 
 @_define_command(
     'calibrate',
-    *_ROBOT,
-    _define_argument('--stops'),
-    _define_argument('--reductions'),
-    _define_argument('--pose JOINT=VALUE', **_SEVERAL),
-    _define_argument('--srdf FILE'),
-    _define_argument('--limits'),
-    _define_argument('--lerobot JSON'),
-    _define_argument('--orca YAML'),
-    _define_argument('--node NAME', default='transmission_bridge'),
-    _define_argument('--store'),
-    _define_argument('--transmission NAME', **_REPEATED),
-    _define_argument('--actuators TOPIC', default='actuator_states'),
-    _NAMES,
-    _define_argument('--output NEW.urdf|yaml'),
-    _define_argument('--force'),
-    _define_argument('--json'),
+    {
+        '--actuators': {'default': 'actuator_states'},
+    },
 )
 def _calibrate() -> None:
     """
@@ -182,31 +158,32 @@ def _calibrate() -> None:
       transmission_bridge calibrate robot.urdf --pose elbow=1.57 --output new.urdf
       transmission_bridge calibrate robot.urdf --lerobot arm.json --output new.urdf
 
-    :param stops: the limits in the description are the stops (often they are inside)
-    :param limits: also measure the stops after the pose, and write them as <limit> of the joints
-        into --output, a description
-    :param reductions: find the reductions also: both stops are needed then, twice
-    :param pose: positions of the known pose [rad or m]; joints that are not named are at zero
-    :param srdf: take the pose from this SRDF: --pose NAME is the name of a group_state
-    :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops if
-        they are as wide as the limits, else their middle as a guess
-    :param orca: take reductions and zeros from the calibration.yaml of an ORCA hand, beside its
-        config.yaml
-    :param store: store the numbers in the bridge (by hand)
-    :param actuators: topic with the positions of actuators (default: %(default)s)
-    :param output: write a parameter file (.yaml, .yml), or a copy of the description with the
-        numbers
+    :param file FILE:
+    :param --params-file YAML:
+    :param --stops: the limits in the description are the stops (often they are inside)
+    :param --reductions: find the reductions also: both stops are needed then, twice
+    :param --pose JOINT=VALUE ...: positions of the known pose [rad or m]; joints that are not
+        named are at zero
+    :param --srdf FILE: take the pose from this SRDF: --pose NAME is the name of a group_state
+    :param --limits: also measure the stops after the pose, and write them as <limit> of the
+        joints into --output, a description
+    :param --lerobot JSON: take the ranges in a calibration file of LeRobot: as stops with
+        --stops if they are as wide as the limits, else their middle as a guess
+    :param --orca YAML: take reductions and zeros from the calibration.yaml of an ORCA hand,
+        beside its config.yaml
+    :param --node NAME:
+    :param --store: store the numbers in the bridge (by hand)
+    :param --transmission NAME:
+    :param --actuators TOPIC: topic with the positions of actuators (default: %(default)s)
+    :param --actuator-names DRIVER=URDF ...:
+    :param --output NEW.urdf|yaml: write a parameter file (.yaml, .yml), or a copy of the
+        description with the numbers
+    :param --force:
+    :param --json:
     """
 
 
-@_define_command(
-    'card.command',
-    *_ROBOT,
-    _define_argument('--motors YAML'),
-    _define_argument('--mjcf'),
-    _define_argument('--isaaclab'),
-    _define_argument('--json'),
-)
+@_define_command('card.command')
 def _card() -> None:
     """
     Compute inertia, limits, friction and gains of joints from numbers of motors.
@@ -220,20 +197,17 @@ def _card() -> None:
       transmission_bridge card robot.urdf --motors motors.yaml
       transmission_bridge card robot.urdf --motors motors.yaml --mjcf > actuators.xml
 
-    :param motors: numbers of motors by actuator, and wanted gains by joint, see docs/compile.md;
-        they replace those in the <param>s and <limit>s of FILE
-    :param mjcf: print MJCF to include: default classes, tendons, actuators, equalities
-    :param isaaclab: print Python with the actuators of Isaac Lab
+    :param file FILE:
+    :param --params-file YAML:
+    :param --motors YAML: numbers of motors by actuator, and wanted gains by joint, see
+        docs/compile.md; they replace those in the <param>s and <limit>s of FILE
+    :param --mjcf: print MJCF to include: default classes, tendons, actuators, equalities
+    :param --isaaclab: print Python with the actuators of Isaac Lab
+    :param --json:
     """
 
 
-@_define_command(
-    'check',
-    *_ROBOT,
-    _define_argument('--json'),
-    _define_argument('--limits'),
-    _define_argument('--strict'),
-)
+@_define_command('check')
 def _check() -> None:
     """
     Show the transmissions of a robot description and what is wrong with it.
@@ -252,25 +226,16 @@ def _check() -> None:
       transmission_bridge check robot.urdf
       xacro robot.urdf.xacro | transmission_bridge check --strict -
 
-    :param limits: with --json: add limits of joints and actuators with their units, and ratios: a
-        number, [least, greatest] if it depends on position, null if it is unlimited, 'varies' if
-        it is unknown
-    :param strict: report warnings about unused data, and about data that ros2_control or URDF
-        parsers reject, as errors
+    :param file FILE:
+    :param --params-file YAML:
+    :param --json: print JSON; a limit or a ratio is a number, [least, greatest] if it depends
+        on position, null if it is unlimited, 'varies' if it is unknown
+    :param --strict: report warnings about unused data, and about data that ros2_control or
+        URDF parsers reject, as errors
     """
 
 
-@_define_command(
-    'compiler.command',
-    *_ROBOT,
-    _define_argument('--output FOLDER'),
-    _define_argument('--check FOLDER'),
-    _define_argument('--name NAME'),
-    _define_argument('--transmission NAME', **_REPEATED),
-    _define_argument('--tuned-file YAML'),
-    _define_argument('--ros2-control'),
-    _define_argument('--force'),
-)
+@_define_command('compiler.command')
 def _compile() -> None:
     r"""
     Write the maps of a robot as C, for control loops and microcontrollers.
@@ -286,28 +251,27 @@ def _compile() -> None:
       transmission_bridge compile robot.urdf --output ankle_map --name ankle_map \
           --transmission left_ankle --transmission right_ankle
 
-    :param output: the folder to write
-    :param check: compare this folder with the robot and print each difference; give the other
-        options as for --output
-    :param name: prefix of all names in C, and name of the package (default: the robot's name
-        and '_map')
-    :param tuned_file: numbers that the bridge keeps in its tuned_file; those in --params-file
-        override them
-    :param ros2_control: add a hardware component that runs a driver of the actuators and gives
-        joints to controllers, and a plugin for components that load transmissions
+    :param file FILE:
+    :param --params-file YAML:
+    :param --output FOLDER: the folder to write
+    :param --check FOLDER: compare this folder with the robot and print each difference; give
+        the other options as for --output
+    :param --name NAME: prefix of all names in C, and name of the package (default: the robot's
+        name and '_map')
+    :param --transmission NAME:
+    :param --tuned-file YAML: numbers that the bridge keeps in its tuned_file; those in
+        --params-file override them
+    :param --ros2-control: add a hardware component that runs a driver of the actuators and
+        gives joints to controllers, and a plugin for components that load transmissions
+    :param --force:
     """
 
 
 @_define_command(
     'convert',
-    *_OPTIONAL_ROBOT,
-    _define_argument('input', metavar='IN'),
-    _define_argument('output', metavar='OUT'),
-    _define_argument('--to', choices=_SIDES, default='joint'),
-    _define_argument('--topic SOURCE:TARGET', **_SEVERAL),
-    _define_argument('--keep'),
-    _define_argument('--force'),
-    _NAMES,
+    {
+        '--to': {'choices': _SIDES, 'default': 'joint'},
+    },
 )
 def _convert() -> None:
     r"""
@@ -333,23 +297,28 @@ def _convert() -> None:
       transmission_bridge convert robot.urdf drive.mcap out/ --params-file bridge.yaml
       transmission_bridge convert drive.mcap out.mcap --actuator-names M1=elbow_motor
 
-    :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
-        input ('xacro robot.urdf.xacro | %(prog)s -'); by default the first message on
+    :param file [FILE]: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads
+        standard input ('xacro robot.urdf.xacro | %(prog)s -'); by default the first message on
         /robot_description in IN
-    :param input: recording: a folder of rosbag2, or a file .mcap or .db3
-    :param output: recording to write: .mcap, .db3, or any other name for a folder of rosbag2,
-        with the storage of IN
-    :param to: what to compute (joint)
-    :param topic: convert SOURCE to TARGET; may be repeated, and sources with the same target are
-        merged as drivers of one bridge (/actuator_states:/joint_states, or the reverse)
-    :param keep: also keep the converted topics
+    :param --params-file YAML:
+    :param input IN: recording: a folder of rosbag2, or a file .mcap or .db3
+    :param output OUT: recording to write: .mcap, .db3, or any other name for a folder of
+        rosbag2
+    :param --to: what to compute (joint)
+    :param --topic SOURCE:TARGET ...: convert SOURCE to TARGET; may be repeated, and sources
+        with the same target are merged as drivers of one bridge
+        (/actuator_states:/joint_states, or the reverse)
+    :param --keep: also keep the converted topics
+    :param --force:
+    :param --actuator-names DRIVER=URDF ...:
     """
 
 
 @_define_command(
     'demo',
-    _define_argument('--seconds N', type=duration, default=8.0),
-    _define_argument('--plain'),
+    {
+        '--seconds': {'type': duration, 'default': 8.0},
+    },
 )
 def _demo() -> None:
     """
@@ -362,20 +331,12 @@ def _demo() -> None:
 
       transmission_bridge demo --seconds 20
 
-    :param seconds: how long the robot moves (default: %(default)g)
-    :param plain: show a few snapshots instead of a live table, as without a terminal
+    :param --seconds N: how long the robot moves (default: %(default)g)
+    :param --plain: show a few snapshots instead of a live table, as without a terminal
     """
 
 
-@_define_command(
-    'export',
-    *_ROBOT,
-    _define_argument('--output NEW'),
-    _define_argument('--lerobot FILE'),
-    _define_argument('--orca FILE'),
-    _define_argument('--transmission NAME', **_REPEATED),
-    _define_argument('--force'),
-)
+@_define_command('export')
 def _export() -> None:
     """
     Write tuned numbers back into a robot description, or its ranges for a driver.
@@ -397,25 +358,24 @@ def _export() -> None:
       transmission_bridge export robot.urdf --params-file tuned.yaml --output robot.urdf --force
       transmission_bridge export robot.urdf --lerobot my_arm.json
 
-    :param transmission: with --lerobot: write this transmission only; may be repeated
-    :param output: write the description to this file
-    :param lerobot: write LeRobot's calibration file, JSON in ticks of 4096 per turn; the id is the
-        <param name="id"> of the actuator or joint, homing_offset is 0; with --force one that
-        exists keeps its motors, ids and homing offsets
-    :param orca: write calibration.yaml of an ORCA hand, whose config.yaml is beside it; with
-        --force one that exists keeps its other keys
+    :param file FILE:
+    :param --params-file YAML:
+    :param --output NEW: write the description to this file
+    :param --lerobot FILE: write LeRobot's calibration file, JSON in ticks of 4096 per turn;
+        the id is the <param name="id"> of the actuator or joint, homing_offset is 0; with
+        --force one that exists keeps its motors, ids and homing offsets
+    :param --orca FILE: write calibration.yaml of an ORCA hand, whose config.yaml is beside it;
+        with --force one that exists keeps its other keys
+    :param --transmission NAME: with --lerobot: write this transmission only; may be repeated
+    :param --force:
     """
 
 
 @_define_command(
     'loops.command',
-    _define_argument('file', metavar='FILE'),
-    _define_argument('--from FILE', dest='source'),
-    _define_argument('--drive JOINT=MOTOR', **_SEVERAL),
-    _define_argument('--command JOINT', **_SEVERAL),
-    _define_argument('--output NEW.urdf'),
-    _define_argument('--force'),
-    _define_argument('--json'),
+    {
+        '--from': {'dest': 'source'},
+    },
 )
 def _loops() -> None:
     r"""
@@ -436,22 +396,23 @@ def _loops() -> None:
       transmission_bridge loops leg.urdf --from loop_closures.yaml \
           --drive crank=knee_motor --command knee --output driven.urdf
 
-    :param from: the file that states the loops (default: FILE itself)
-    :param drive: joints that motors turn, in place of those that the file states
-    :param command: joints to command, as many as motors
-    :param output: write the description to this file
+    :param file FILE:
+    :param --from FILE: the file that states the loops (default: FILE itself)
+    :param --drive JOINT=MOTOR ...: joints that motors turn, in place of those that the file
+        states
+    :param --command JOINT ...: joints to command, as many as motors
+    :param --output NEW.urdf: write the description to this file
+    :param --force:
+    :param --json:
     """
 
 
 @_define_command(
     'map',
-    *_ROBOT,
-    _define_argument('values', metavar='NAME=VALUE', nargs='+'),
-    _define_argument('--to', choices=_SIDES, required=True),
-    _define_argument('--interface NAME', required=True),
-    _define_argument('--at NAME=VALUE', **_SEVERAL),
-    _define_argument('--rate NAME=VALUE', **_SEVERAL),
-    _define_argument('--json'),
+    {
+        '--to': {'choices': _SIDES, 'required': True},
+        '--interface': {'required': True},
+    },
 )
 def _map() -> None:
     r"""
@@ -465,27 +426,29 @@ def _map() -> None:
       transmission_bridge map ankle.urdf --to joint --interface effort m1=3 m2=4 \
           --at m1=0.2 m2=0.1
 
-    :param values: values of actuators (--to joint) in their driver's units, or of joints (--to
-        actuator) in SI units; those not given are unknown
-    :param to: the side to compute
-    :param interface: position, velocity, acceleration, effort, torque, force, or absolute_position
-        (to joint only)
-    :param at: positions of the same actuators or joints, needed if a ratio depends on position
-    :param rate: their velocities, needed for accelerations if a ratio depends on position
-    :param json: print JSON: {name: value}
+    :param file FILE:
+    :param --params-file YAML:
+    :param values NAME=VALUE ...: values of actuators (--to joint) in their driver's units, or
+        of joints (--to actuator) in SI units; those not given are unknown
+    :param --to: the side to compute
+    :param --interface NAME: position, velocity, acceleration, effort, torque, force, or
+        absolute_position (to joint only)
+    :param --at NAME=VALUE ...: positions of the same actuators or joints, needed if a ratio
+        depends on position
+    :param --rate NAME=VALUE ...: their velocities, needed for accelerations if a ratio depends
+        on position
+    :param --json: print JSON: {name: value}
     """
 
 
 @_define_command(
     'param',
-    _define_argument('verb', choices=('get', 'set', 'dump')),
-    _define_argument('words', metavar='NAME', nargs='*'),
-    _define_argument('--node NAME', default='transmission_bridge'),
-    _define_argument('--output YAML'),
-    _define_argument('--force'),
+    {
+        'verb': {'choices': ('get', 'set', 'dump')},
+    },
 )
 def _param() -> None:
-    r"""
+    """
     Read, set or save parameters of a running bridge, without ros2cli.
 
     'get NAME...' prints parameters, 'set NAME VALUE [NAME VALUE ...]' sets all of them
@@ -500,18 +463,15 @@ def _param() -> None:
       transmission_bridge param dump '' --node left_arm/transmission_bridge
 
     :param verb: get, set or dump
-    :param words: names of parameters, for set each with a value behind it, for dump a prefix
-    :param output: write what dump prints to this file
+    :param words [NAME ...]: names of parameters, for set each with a value behind it, for dump a
+        prefix
+    :param --node NAME:
+    :param --output YAML: write what dump prints to this file
+    :param --force:
     """
 
 
-@_define_command(
-    'plot',
-    *_ROBOT,
-    _define_argument('--output FILE.svg|png'),
-    _define_argument('--transmission NAME', **_REPEATED),
-    _define_argument('--force'),
-)
+@_define_command('plot')
 def _plot() -> None:
     """
     Draw the drive of a robot: actuators, transmissions, joints, curves.
@@ -526,11 +486,16 @@ def _plot() -> None:
       transmission_bridge plot robot.urdf --output drive.svg
       transmission_bridge plot robot.urdf --transmission ankle --output ankle.png
 
-    :param output: where to write (default: the robot's name with .svg, in this folder)
+    :param file FILE:
+    :param --params-file YAML:
+    :param --output FILE.svg|png: where to write (default: the robot's name with .svg, in this
+        folder)
+    :param --transmission NAME:
+    :param --force:
     """
 
 
-@_define_command('plugins', _define_argument('--json'))
+@_define_command('plugins')
 def _plugins() -> None:
     """
     List the installed transmission types and drivers.
@@ -541,19 +506,17 @@ def _plugins() -> None:
     exit code: 0 all load, 1 some do not.
 
       transmission_bridge plugins
+
+    :param --json:
     """
 
 
 @_define_command(
     'tune.command',
-    *_OPTIONAL_ROBOT,
-    _define_argument('--node NAME', default='transmission_bridge'),
-    _define_argument('--output NEW'),
-    _define_argument('--force'),
-    _define_argument('--package-path NAME=FOLDER', **_REPEATED),
-    _define_argument('--port N', type=int, default=8080),
-    _define_argument('--host ADDRESS'),
-    _define_argument('--allow-changes'),
+    {
+        '--package-path': _REPEATED,
+        '--port': {'type': int, 'default': 8080},
+    },
 )
 def _tune() -> None:
     """
@@ -570,25 +533,30 @@ def _tune() -> None:
       transmission_bridge tune --node left_arm/transmission_bridge --output tuned.urdf
       transmission_bridge tune robot.urdf --package-path my_robot=src/my_robot
 
-    :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
-        input ('xacro robot.urdf.xacro | %(prog)s -'); by default the robot of a running bridge,
-        with ROS
-    :param output: what Save writes: .yaml for a parameter file, any other name for the description
-        with the numbers in it; without this option nothing is written
-    :param package_path: where the meshes of a package are, beside the ament index; may be repeated
-    :param port: port, or the next free one above (default: %(default)s)
-    :param host: listen on this address, read-only for other machines (default: 127.0.0.1)
-    :param allow_changes: with --host: accept changes from other machines
+    :param file [FILE]: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads
+        standard input ('xacro robot.urdf.xacro | %(prog)s -'); by default the robot of a
+        running bridge, with ROS
+    :param --params-file YAML:
+    :param --node NAME:
+    :param --output NEW: what Save writes: .yaml for a parameter file, any other name for the
+        description with the numbers in it; without this option nothing is written
+    :param --force:
+    :param --package-path NAME=FOLDER: where the meshes of a package are, beside the ament
+        index; may be repeated
+    :param --port N: port, or the next free one above (default: %(default)s)
+    :param --host ADDRESS: listen on this address, read-only for other machines (default:
+        127.0.0.1)
+    :param --allow-changes: with --host: accept changes from other machines
     """
 
 
 @_define_command(
     'watch',
-    _define_argument('--once'),
-    _define_argument('--seconds N', type=duration),
-    _define_argument('--node NAME', default=''),
-    _define_argument('--filter TEXT', default=''),
-    _define_argument('--plain'),
+    {
+        '--seconds': {'type': duration},
+        '--node': {'default': ''},
+        '--filter': {'default': ''},
+    },
 )
 def _watch() -> None:
     """
@@ -605,22 +573,17 @@ def _watch() -> None:
       transmission_bridge watch
       transmission_bridge watch --node left_arm/transmission_bridge --seconds 10
 
-    :param once: print one snapshot after states have arrived, and end
-    :param seconds: end after this time (default: Ctrl-C)
-    :param node: name of the bridge with its namespace (default: those without a namespace)
-    :param filter: show only actuators and joints with TEXT in their names; '*' and '?' as in a
-        shell
-    :param plain: print snapshots instead of a live table
+    :param --once: print one snapshot after states have arrived, and end
+    :param --seconds N: end after this time (default: Ctrl-C)
+    :param --node NAME: name of the bridge with its namespace (default: those without a
+        namespace)
+    :param --filter TEXT: show only actuators and joints with TEXT in their names; '*' and '?'
+        as in a shell
+    :param --plain: print snapshots instead of a live table
     """
 
 
-@_define_command(
-    'zero',
-    _define_argument('joints', metavar='JOINT=POSITION', nargs='*'),
-    _define_argument('--all'),
-    _define_argument('--absolute'),
-    _define_argument('--node NAME', default='transmission_bridge'),
-)
+@_define_command('zero')
 def _zero() -> None:
     """
     Set offsets of a running bridge from the present positions.
@@ -635,7 +598,8 @@ def _zero() -> None:
       transmission_bridge zero elbow=1.57
       transmission_bridge zero --all --node left_arm/transmission_bridge
 
-    :param joints: positions where joints are now [rad or m]
-    :param all: do not ask, for scripts
-    :param absolute: take the positions of the joints from their absolute encoders
+    :param joints [JOINT=POSITION ...]: positions where joints are now [rad or m]
+    :param --all: do not ask, for scripts
+    :param --absolute: take the positions of the joints from their absolute encoders
+    :param --node NAME:
     """

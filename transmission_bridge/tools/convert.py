@@ -27,14 +27,13 @@ from transmission_bridge.tools.cli import (
     progress,
     UsageError,
 )
-from transmission_bridge.tools.files import check_output, check_regular, safe_output
-from transmission_bridge.tools.robot import bridge_setup, NAMES_HINT, read_robot_file
+from transmission_bridge.tools.files import check_regular, safe_output
+from transmission_bridge.tools.robot import bridge_setup, note_errors, read_robot_file
 
 _JOINT_STATE, _STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
 _DESCRIPTION = '/robot_description'
-_METADATA = 'metadata.yaml'
 
-#: Storages by the suffix of a file; other names are folders.
+#: Storages by the suffix of a file; other names are folders of MCAP.
 _STORAGES = {'.mcap': 'mcap', '.db3': 'sqlite3'}
 
 
@@ -45,46 +44,50 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     :raises FailedError: If the recording cannot be read, or no message can be converted.
     """
     path, output, to = options.input, options.output, options.to
-    sides = [text.split(':') for text in options.topic]
-    setup = bridge_setup(options, [side[0 if to == 'joint' else -1] for side in sides])
-    pairs = pair_topics(options.topic, to, setup.options.actuator_state_topics)
+    pairs = _pair_topics(options.topic)
+    setup = bridge_setup(options, [*(pairs if to == 'joint' else pairs.values())])
+    if not pairs:
+        drivers = [_add_root(topic) for topic in setup.options.actuator_state_topics]
+        driver = drivers[0] if len(drivers) == 1 else '/actuator_states'
+        back = {'/joint_states': driver}
+        pairs = dict.fromkeys(drivers, '/joint_states') if to == 'joint' else back
     if os.path.exists(path) and os.path.exists(output) and os.path.samefile(path, output):
         raise UsageError('OUT and IN are the same file: name another OUT')
-    marker = '' if Path(output).suffix in _STORAGES else _METADATA
-    check_output(output, force=options.force, marker=marker)
-    with _report_errors(path, output), closing(_open_recording(path)) as source:
-        data = read_robot_file(options.file) if options.file else _find_description(source)
-        robot, notes = setup.robot(data)
-        file = f"'{options.file or path}'"
-        if not robot.joint_names:
-            raise UsageError(f'{file} has no joint that can be converted')
-        if count := sum(finding.severity == 'error' for finding in robot.findings):
-            notes.append(f"{file} has errors ({count}), joints are missing: see 'check'")
-        direction = ACTUATOR_TO_JOINT if to == 'joint' else JOINT_TO_ACTUATOR
-        bridges = {
-            target: OfflineBridge(robot, direction, _decode_state, setup.options, target)
-            for target in dict.fromkeys(pairs.values())
-        }
-        for bridge in bridges.values() if to == 'joint' else ():
-            bridge.plan.names_hint = NAMES_HINT
-        _check_topics(source, pairs, keep=options.keep)
-        with (
-            safe_output(output, force=options.force, marker=marker) as made,
-            _create_like(source, made) as writer,
-        ):
-            with progress(console.err, 'converting') as show:
-                converted = _convert(source, writer, pairs, bridges, show, keep=options.keep)
-            for note in (*notes, *_list_notes(bridges.values())):
-                console.err.line(printable(note))
-            if not converted:
-                topics, other = ', '.join(pairs), 'joint' if to == 'actuator' else 'actuator'
-                raise FailedError(
-                    f'nothing was converted and no file was written: no message of {topics} '
-                    f'determines a {to} (--to {other} converts the reverse)'
-                )
+    marker = '' if Path(output).suffix in _STORAGES else 'metadata.yaml'
+    try:
+        with closing(_open_recording(path)) as source:
+            data = read_robot_file(options.file) if options.file else _find_description(source)
+            robot, notes = setup.robot(data)
+            notes += note_errors(robot, options.file or path)
+            direction = ACTUATOR_TO_JOINT if to == 'joint' else JOINT_TO_ACTUATOR
+
+            def read(message: bytes) -> JointStateRecord:
+                return record_from_message(_decode(message, _JOINT_STATE))
+
+            bridges = {
+                target: OfflineBridge(robot, direction, read, setup.options, target)
+                for target in pairs.values()
+            }
+            with (
+                safe_output(output, force=options.force, marker=marker) as made,
+                _create_like(source, made) as writer,
+            ):
+                with progress(console.err, 'converting') as show:
+                    converted = _convert(source, writer, pairs, bridges, show, keep=options.keep)
+                for note in (*notes, *_list_notes(bridges.values())):
+                    console.err.line(printable(note))
+                if not converted:
+                    other = {'joint': 'actuator', 'actuator': 'joint'}[to]
+                    raise FailedError(
+                        'nothing was converted and no file was written: no message of '
+                        f'{", ".join(pairs)} determines a {to} (--to {other} converts the reverse)'
+                    )
+    except (OSError, OverflowError, sqlite3.Error) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise UsageError(f"cannot convert '{path}' to '{output}': {reason}") from None
     targets = ', '.join(f'{source} to {target}' for source, target in pairs.items())
-    result = f'{counted(converted, "message")} converted ({targets}) in {output}'
-    console.out.line(printable(result))
+    done = f'{counted(converted, "message")} converted ({targets}) in {output}'
+    console.out.line(printable(done))
     return Exit.OK
 
 
@@ -92,8 +95,8 @@ def _list_notes(bridges: Iterable[OfflineBridge]) -> Iterator[str]:
     """Yield sentences about messages, names and values that were left out."""
     for bridge in bridges:
         for (source, reason), count in bridge.rejected.items():
-            sentence = bridge.sentences[source, reason]
-            yield f'{counted(count, "message")} of {source} rejected ({reason}): {sentence}'
+            rejected = f'{counted(count, "message")} of {source} rejected ({reason})'
+            yield f'{rejected}: {bridge.sentences[source, reason]}'
         if bridge.states.unknown_names:
             yield f'unknown names were left out: {", ".join(bridge.states.unknown_names)}'
         for (name, reason), count in bridge.states.report.counts.items():
@@ -103,13 +106,10 @@ def _list_notes(bridges: Iterable[OfflineBridge]) -> Iterator[str]:
 # -- Topics --------------------------------------------------------------------------------------
 
 
-def pair_topics(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[str, str]:
+def _pair_topics(texts: Sequence[str]) -> dict[str, str]:
     """
-    Return target by source.
+    Return target by source of pairs ``source:target``.
 
-    :param texts: Pairs ``source:target``, empty for the default.
-    :param to: ``joint`` or ``actuator``.
-    :param drivers: Topics of the drivers, the default for actuator states.
     :raises UsageError: If one has another form, or a source is given twice.
     """
     pairs: dict[str, str] = {}
@@ -120,34 +120,7 @@ def pair_topics(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[s
         if _add_root(source) in pairs:
             raise UsageError(f"--topic: '{source}' is given twice")
         pairs[_add_root(source)] = _add_root(target)
-    if pairs:
-        return pairs
-    if to == 'joint':
-        return {_add_root(driver): '/joint_states' for driver in drivers}
-    return {'/joint_states': _add_root(drivers[0]) if len(drivers) == 1 else '/actuator_states'}
-
-
-def _check_topics(source: Any, pairs: Mapping[str, str], *, keep: bool) -> None:
-    """
-    Check the topics of a recording.
-
-    :param keep: Whether the converted topics are copied also.
-    :raises UsageError: If a source does not exist or cannot be converted, or a target exists.
-    """
-    types = {_add_root(connection.topic): connection.msgtype for connection in source.connections}
-    for name, target in pairs.items():
-        if target in types and (target not in pairs or keep):
-            reason = f"has '{target}' already; name another target: --topic {name}:NAME"
-        elif types.get(name) != _JOINT_STATE:
-            states = sorted(each for each, kind in types.items() if kind == _JOINT_STATE)
-            found = types.get(name, 'no topic')
-            reason = (
-                f"'{name}' cannot be converted: expected {_JOINT_STATE}, found {found}; topics "
-                f'with joint states are: {", ".join(states) or "none"} (see --topic)'
-            )
-        else:
-            continue
-        raise UsageError(f"'{source.path}': {reason}")
+    return pairs
 
 
 def _add_root(name: str) -> str:
@@ -163,27 +136,44 @@ def _convert(
     *,
     keep: bool,
 ) -> int:
-    """Write the copied and the converted messages, and return the number of the latter."""
-    copies: dict[int, Any] = {}
-    targets: dict[int, tuple[OfflineBridge, Any]] = {}
+    """
+    Write the copied and the converted messages, and return the number of the latter.
+
+    :param keep: Whether the converted topics are copied also.
+    :raises UsageError: If a source does not exist or cannot be converted, or a target exists.
+    """
+    types = {_add_root(connection.topic): connection.msgtype for connection in source.connections}
+    for name, target in pairs.items():
+        reason = ''
+        if target in types and (target not in pairs or keep):
+            reason = f"has '{target}' already; name another target: --topic {name}:NAME"
+        elif types.get(name) != _JOINT_STATE:
+            states = sorted(topic for topic, kind in types.items() if kind == _JOINT_STATE)
+            reason = (
+                f"'{name}' cannot be converted: expected {_JOINT_STATE}, found "
+                f'{types.get(name, "no topic")}; topics with joint states are: '
+                f'{", ".join(states) or "none"} (see --topic)'
+            )
+        if reason:
+            raise UsageError(f"'{source.path}': {reason}")
+    # By connection: the bridge, None for a copy, and the connection that is written.
+    routes: dict[int, list[tuple[OfflineBridge | None, Any]]] = {}
     first: dict[str, Any] = {}
-    for each in source.connections:
-        target = pairs.get(_add_root(each.topic))
-        if target is None or keep:
-            copies[each.id] = _add_topic(writer, each, each.topic)
-        if target is not None:
-            like = first.setdefault(target, each)
-            targets[each.id] = bridges[target], _add_topic(writer, like, target)
+    for connection in source.connections:
+        to = pairs.get(_add_root(connection.topic))
+        routes[connection.id] = []
+        if to is None or keep:
+            routes[connection.id].append((None, _add_topic(writer, connection, connection.topic)))
+        if to is not None:
+            made = _add_topic(writer, first.setdefault(to, connection), to)
+            routes[connection.id].append((bridges[to], made))
     converted = 0
     for read, (connection, time, data) in enumerate(_read_messages(source), 1):
-        if connection.id in copies:
-            writer.write(copies[connection.id], time, data)
-        if connection.id in targets:
-            bridge, target = targets[connection.id]
-            found = bridge.map_message(connection.topic, time, data)
-            if found is not None:
-                writer.write(target, time, found)
-                converted += 1
+        for bridge, made in routes[connection.id]:
+            message = bridge.map_message(connection.topic, time, data) if bridge else data
+            if message is not None:
+                writer.write(made, time, message)
+                converted += bridge is not None
         if read % 1000 == 0:
             show(read / source.message_count)
     return converted
@@ -193,50 +183,39 @@ def _convert(
 
 
 @contextmanager
-def _report_errors(source: str, output: str) -> Iterator[None]:
-    """Raise errors of files as :class:`UsageError`."""
+def _report_damage(path: Any) -> Iterator[None]:
+    """Raise what rosbags raises for a damaged file, which may be anything, as one error."""
     try:
         yield
-    except (OSError, OverflowError, sqlite3.Error) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise UsageError(f"cannot convert '{source}' to '{output}': {reason}") from None
-
-
-def _describe_unreadable(path: Any, error: object) -> FailedError:
-    reason = f"'{path}' cannot be read as a recording: {error}"
-    return FailedError(f'{reason}; no file was written')
+    except Exception as error:
+        raise FailedError(
+            f"'{path}' cannot be read as a recording: {error}; no file was written"
+        ) from None
 
 
 def _open_recording(path: str) -> Any:
     """Return the open reader of a folder of rosbag2 or of one of its files."""
     rosbag2 = optional('rosbags.rosbag2', 'bags')
-    try:
-        for file in Path(path).iterdir() if os.path.isdir(path) else [Path(path)]:
-            if not file.is_dir():
-                check_regular(file)
+    if not os.path.isdir(path):
+        check_regular(path)
+    with _report_damage(path):
         reader = rosbag2.Reader(path)
         reader.open()
-    except OSError:
-        raise
-    except Exception as error:  # rosbags raises any exception for a damaged file
-        raise _describe_unreadable(path, error) from None
     return reader
 
 
 def _read_messages(source: Any, topics: Sequence[Any] = ()) -> Iterator[tuple[Any, int, bytes]]:
     """Yield topic, time of receipt [ns] and bytes of each message, of all or of some topics."""
     count = 0
-    try:
+    with _report_damage(source.path):
         for topic, time, data in source.messages(topics):
             if type(time) is not int or type(data) is not bytes:
                 raise ValueError('a row of the table messages is not a message')
             count += 1
             yield topic, time, data
-    except Exception as error:  # rosbags raises any exception for a damaged file
-        raise _describe_unreadable(source.path, error) from None
-    if not topics and count < source.message_count:
-        missing = counted(source.message_count - count, 'message')
-        raise _describe_unreadable(source.path, f'{missing} of its index not found')
+        if not topics and count < source.message_count:
+            missing = counted(source.message_count - count, 'message')
+            raise ValueError(f'{missing} of its index not found')
 
 
 def _find_description(source: Any) -> bytes:
@@ -248,8 +227,7 @@ def _find_description(source: Any) -> bytes:
     topics = [connection for connection in source.connections if connection.topic == _DESCRIPTION]
     for _, _, data in _read_messages(source, topics) if topics else ():
         return bytes(_decode(data, _STRING).data, 'utf-8')
-    hint = 'give also the robot, convert FILE IN OUT'
-    raise UsageError(f"'{source.path}' has no {_DESCRIPTION}: {hint}")
+    raise UsageError(f"'{source.path}' has no {_DESCRIPTION}: give also the robot (FILE IN OUT)")
 
 
 @lru_cache(maxsize=1)
@@ -265,33 +243,23 @@ def _decode(data: bytes, name: str) -> Any:
         raise MessageError('undecodable', f'the message cannot be decoded: {error}') from None
 
 
-def _decode_state(data: bytes) -> JointStateRecord:
-    return record_from_message(_decode(data, _JOINT_STATE))
-
-
 @contextmanager
 def _create_like(source: Any, path: str) -> Iterator[Any]:
     """
-    Yield the writer of a recording with the compression and metadata of another one.
-
-    A folder also has its storage.
+    Yield the writer of a recording with the metadata of another one; MCAP is compressed.
 
     :param path: A file or folder that does not exist, in an otherwise empty folder.
     """
-    rosbag2, inner = optional('rosbags.rosbag2', 'bags'), source.storage
-    suffix, stores = Path(path).suffix, getattr(inner, 'storages', [inner])
-    is_database = 'sqlite' in type(stores[0]).__name__.lower()
-    kind = _STORAGES.get(suffix, 'sqlite3' if is_database else 'mcap')
+    rosbag2, suffix = optional('rosbags.rosbag2', 'bags'), Path(path).suffix
+    kind, is_file = _STORAGES.get(suffix, 'mcap'), suffix in _STORAGES
     # rosbags names the file after its folder.
-    is_file = suffix in _STORAGES
     folder = Path(path).parent / 'bag' / Path(path).stem if is_file else Path(path)
     if kind == 'sqlite3' and set('?#%') & set(path):  # rosbags makes an unquoted URI of it
         raise OSError('the path of an SQLite file cannot have ?, # or %')
     writer = rosbag2.Writer(folder, version=9, storage_plugin=rosbag2.StoragePlugin[kind.upper()])
-    chunks = (chunk for store in stores for chunk in getattr(store, 'chunks', ()))
-    if kind == 'mcap' and any(chunk.compression for chunk in chunks):
+    if kind == 'mcap':
         writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
-    for key, value in (inner.metadata.custom or {}).items():
+    for key, value in (source.storage.metadata.custom or {}).items():
         writer.set_custom_data(str(key), str(value))
     with writer:
         yield writer
@@ -299,20 +267,17 @@ def _create_like(source: Any, path: str) -> Iterator[Any]:
         os.rename(next(folder.glob(f'*{suffix}')), path)
 
 
-#: The hash of a type without a known definition; rosbags writes no empty one.
-_NO_HASH = f'RIHS01_{"0" * 64}'
-
-
 def _add_topic(writer: Any, topic: Any, name: str) -> Any:
     """Add a topic like another one; publishers that differ in nothing share it."""
-    for each in writer.connections:
-        if (each.topic, each.msgtype, each.ext) == (name, topic.msgtype, topic.ext):
-            return each
+    for made in writer.connections:
+        if (made.topic, made.msgtype, made.ext) == (name, topic.msgtype, topic.ext):
+            return made
     definition = topic.msgdef.data
     with suppress(Exception):  # rosbags does not know the type, which stays without a definition
         definition = definition or _load_types().generate_msgdef(topic.msgtype, ros_version=2)[0]
+    digest = topic.digest or f'RIHS01_{"0" * 64}'  # rosbags writes no empty one
     return writer.add_connection(
-        name, topic.msgtype, msgdef=definition, rihs01=topic.digest or _NO_HASH,
+        name, topic.msgtype, msgdef=definition, rihs01=digest,
         serialization_format=topic.ext.serialization_format,
         offered_qos_profiles=topic.ext.offered_qos_profiles,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, ExitStack
+from contextlib import closing, contextmanager
 import importlib
 import math
 import os
@@ -26,41 +26,26 @@ from transmission_bridge.tools.demo_formulas import Terms
 from transmission_bridge.tools.watch import show_until_end, WatchClient
 from transmission_bridge.tools.watch_state import COLUMNS, WatchState
 
-#: Seconds of the transition from the start to the sine.
-_ENTRY = 2.0
-
-
-#: Centre [rad], amplitude [rad] and frequency [Hz] of the sine of each joint, within the limits of
-#: the example robot, so that the bridge does not clamp them.
-MOTIONS = {
-    'shoulder_pan': (0.25, 0.8, 0.15),
-    'shoulder_lift': (0.1, 0.5, 0.2),
-    'elbow': (1.0, 0.7, 0.2),
-    'forearm_roll': (0.0, 1.2, 0.25),
-    'wrist_pitch': (0.0, 0.8, 0.3),
-    'wrist_roll': (0.0, 1.5, 0.25),
-}
+#: Amplitude of the motions, within the limits of the example robot, so that the bridge does not
+#: clamp them [rad].
+_AMPLITUDE = 0.5
 
 
 def command_at(t: float, start: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """
-    Return the command of all joints.
+    Return the command of all joints, ``start + A (1 - cos ωt)``, each with its own frequency.
 
-    A smooth step connects the start and the sine; the velocity is the derivative of the position.
+    It begins at rest; the velocity is the derivative of the position.
 
     :param t: Time since the start [s].
     :param start: Positions at the start [rad].
     :returns: ``position`` and ``velocity``, each by joint.
     """
-    u = min(t / _ENTRY, 1.0)
-    share, growth = u * u * (3.0 - 2.0 * u), 6.0 * u * (1.0 - u) / _ENTRY
     command: dict[str, dict[str, float]] = {'position': {}, 'velocity': {}}
-    for name, (centre, amplitude, frequency) in MOTIONS.items():
-        omega = 2.0 * math.pi * frequency
-        away = centre + amplitude * math.sin(omega * t) - start[name]
-        velocity = amplitude * omega * math.cos(omega * t)
-        command['position'][name] = start[name] + share * away
-        command['velocity'][name] = growth * away + share * velocity
+    for number, name in enumerate(formulas.JOINTS):
+        omega = 2.0 * math.pi * (0.15 + 0.02 * number)
+        command['position'][name] = start[name] + _AMPLITUDE * (1.0 - math.cos(omega * t))
+        command['velocity'][name] = _AMPLITUDE * omega * math.sin(omega * t)
     return command
 
 
@@ -84,6 +69,7 @@ class Comparison:
     :param inputs: Topic of the input.
     :param topic: Topic of the output.
     :param formulas: Return the expected output.
+    :ivar faults: A sentence for each value that was wrong, missing or surplus.
     :ivar compared: Outputs compared.
     :ivar worst: Largest deviation so far, relative to the sum of the magnitudes of the terms.
     """
@@ -92,37 +78,32 @@ class Comparison:
         self.topic, self._formulas = topic, formulas
         # Messages by topic and stamp.
         self._waiting: dict[str, dict[tuple[int, int], Values]] = {inputs: {}, topic: {}}
-        self._wrong: dict[tuple[str, str], str] = {}
+        self.faults: dict[tuple[str, str], str] = {}
         self.compared, self.worst = 0, 0.0
 
     def add_message(self, topic: str, stamp: tuple[int, int], values: Values) -> None:
         """Add an input or an output of the bridge; messages of other topics are not used."""
-        if (waiting := self._waiting.get(topic)) is None:
+        if topic in self._waiting:
+            self._waiting[topic][stamp] = values
+            if len(self._waiting[topic]) > _WAITING:
+                del self._waiting[topic][next(iter(self._waiting[topic]))]
+        if not all(stamp in messages for messages in self._waiting.values()):
             return
-        waiting[stamp] = values
-        if all(stamp in messages for messages in self._waiting.values()):
-            self._compare_values(*(messages.pop(stamp) for messages in self._waiting.values()))
-        elif len(waiting) > _WAITING:
-            del waiting[next(iter(waiting))]
-
-    @property
-    def faults(self) -> list[str]:
-        """A sentence for each value that was wrong, missing or surplus."""
-        return [*self._wrong.values()] if self.compared else [f'{self.topic}: nothing to compare']
-
-    def _compare_values(self, given: Values, published: Values) -> None:
+        given, published = (messages.pop(stamp) for messages in self._waiting.values())
         self.compared += 1
         for interface in {**given, **published}:
             expected = self._formulas(interface, given[interface]) if interface in given else {}
-            values = published.get(interface, {})
-            for name in {**expected, **values}:
-                terms, value = expected.get(name, (math.nan,)), values.get(name, math.nan)
+            numbers = published.get(interface, {})
+            for name in {**expected, **numbers}:
+                terms, number = expected.get(name, (math.nan,)), numbers.get(name, math.nan)
                 right, scale = math.fsum(terms), math.fsum(map(abs, terms)) or 1.0
-                deviation = abs(value - right) / scale
+                deviation = abs(number - right) / scale
                 self.worst = max(self.worst, deviation)
                 if not deviation <= TOLERANCE:  # also NaN, and a name without its counterpart
-                    words = f"{self.topic}: {interface} of '{name}' is {value!r}"
-                    self._wrong[interface, name] = f'{words}, the formulas give {right!r}'
+                    self.faults[interface, name] = (
+                        f"{self.topic}: {interface} of '{name}' is {number!r}, the formulas give "
+                        f'{right!r}'
+                    )
 
 
 #: Longest start on a slow machine, and period of commands [s].
@@ -142,7 +123,8 @@ class _DemoClient(WatchClient):
         )
         # Lost messages could not be compared.
         super().__init__(state, is_complete=True)
-        self._start: dict[str, float] = {}
+        #: Positions of the joints in the first message, and when it was seen.
+        self._start: Mapping[str, float] = {}
         self._begun = math.inf
         self._kind = importlib.import_module('sensor_msgs.msg').JointState
         self._publisher = self.node.create_publisher(self._kind, 'joint_commands', 10)
@@ -158,18 +140,17 @@ class _DemoClient(WatchClient):
         }
         for comparison in self.comparisons:
             comparison.add_message(topic, message.stamp, values)
-        if topic == 'joint_states':
-            self._start = self._start or values['position']
+        if topic == 'joint_states' and not self._start:
+            self._start, self._begun = values['position'], now
 
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, and command the joints meanwhile."""
         end = time.monotonic() + seconds
         while (now := time.monotonic()) < end:
             if self._start:
-                self._begun = min(self._begun, now)
                 command = command_at(now - self._begun, self._start)
                 rows = {interface: [*values.values()] for interface, values in command.items()}
-                message = self._kind(name=list(MOTIONS), **rows)
+                message = self._kind(name=list(formulas.JOINTS), **rows)
                 message.header.stamp = self.node.get_clock().now().to_msg()
                 self._publisher.publish(message)
             super().spin_for(_PERIOD)
@@ -181,47 +162,40 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     # In a namespace of its own, no command of the demo reaches another robot in the same domain.
     namespace = f'/demo_{os.getpid()}'
     state = WatchState(f'{namespace}/transmission_bridge'.strip('/'))
-    client = _DemoClient(state)
-    try:
-        with _run_bridge(namespace) as require_alive:
-            console.out.line(f'bridge with simulated motors, namespace {namespace}')
-            limit = time.monotonic() + _START
-            while missing := [
-                topic for topic in state.topics if state.compute_age(topic, 0.0) is None
-            ]:
-                require_alive()
-                if time.monotonic() > limit:
-                    raise FailedError(f'no message on {", ".join(missing)} within {_START:g} s')
-                client.spin_for(_PERIOD)
-            shown = argparse.Namespace(**vars(options), once=False, filter='')
-            show_until_end(shown, console, state, client.spin_for)
+    with closing(_DemoClient(state)) as client, _run_bridge(namespace) as require_alive:
+        console.out.line(f'bridge with simulated motors, namespace {namespace}')
+        limit = time.monotonic() + _START
+        while not all(comparison.compared for comparison in client.comparisons):
             require_alive()
-    finally:
-        client.close()
-    faults = [fault for comparison in client.comparisons for fault in comparison.faults]
+            if time.monotonic() > limit:
+                raise FailedError(f'the bridge does not publish within {_START:g} s')
+            client.spin_for(_PERIOD)
+        shown = argparse.Namespace(**vars(options), once=False, filter='')
+        show_until_end(shown, console, state, client.spin_for)
+        require_alive()
+    faults = [fault for comparison in client.comparisons for fault in comparison.faults.values()]
     for fault in faults:
         console.err.line(f'transmission_bridge: demo: {fault}')
-    counts = ', '.join(f'{each.compared} {each.topic}' for each in client.comparisons)
+    counts = ', '.join(f'{part.compared} {part.topic}' for part in client.comparisons)
     worst = max(comparison.worst for comparison in client.comparisons)
-    words = f'largest relative deviation from formulas written out by hand {worst:.1e}'
-    console.out.line(f'demo {"FAILED" if faults else "passed"}: {counts}, {words}')
+    console.out.line(
+        f'demo {"FAILED" if faults else "passed"}: {counts}, largest relative deviation from '
+        f'formulas written out by hand {worst:.1e}'
+    )
     return Exit.ERRORS if faults else Exit.OK
 
 
 @contextmanager
 def _run_bridge(namespace: str) -> Iterator[Callable[[], None]]:
     """Run the bridge as a process during the block; yield a check that it still runs."""
-    words = ['--urdf', str(resource('urdf', 'arm.urdf')), '--simulate']
-    words += ['--ros-args', '-r', f'__ns:={namespace}']
-    command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', *words]
+    command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', '--simulate']
+    command += ['--urdf', str(resource('urdf', 'arm.urdf'))]
+    command += ['--ros-args', '-r', f'__ns:={namespace}']
     received: list[int] = []
-    with TemporaryFile() as log, ExitStack() as stack:
+    with TemporaryFile() as log:
         # An exception between the fork and the end of Popen would lose the process.
         with handle_signals(dict.fromkeys(SIGNALS, lambda number, _: received.append(number))):
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-            stack.callback(_end_process, process)
-        for number in received:
-            signal.raise_signal(number)
 
         def require_alive() -> None:
             if process.poll() is not None:
@@ -229,13 +203,14 @@ def _run_bridge(namespace: str) -> Iterator[Callable[[], None]]:
                 output = log.read().decode(errors='replace')[-_TAIL:]
                 raise FailedError(f'the bridge ended with {process.returncode}: {output}')
 
-        yield require_alive
-
-
-def _end_process(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(5.0)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.kill()
-        process.wait()
+        try:
+            for number in received:
+                signal.raise_signal(number)
+            yield require_alive
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(5.0)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                process.kill()
+                process.wait()

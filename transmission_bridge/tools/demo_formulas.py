@@ -22,27 +22,19 @@ Terms = tuple[float, ...]
 #: By output the factor of each input.
 _Table = dict[str, dict[str, float]]
 
-_OFFSETS = {
-    'shoulder_pan': 0.25,
-    'shoulder_lift': -0.35,
-    'elbow': 1.1,
-    'forearm_roll': 0.0,
-    'wrist_pitch': 0.1,
-    'wrist_roll': -0.2,
-}
-
 _PAN, _LIFT, _ELBOW = 'shoulder_pan_motor', 'shoulder_lift_motor', 'elbow_motor'
 _FOREARM, _LEFT, _RIGHT = 'forearm_roll_motor', 'wrist_left_motor', 'wrist_right_motor'
 
-#: Positions (with the offsets) and velocities.
-_JOINT_MOTION: _Table = {
-    'shoulder_pan': {_PAN: 1 / 101.0},
-    'shoulder_lift': {_LIFT: 1 / 64.0 / 1.75},
-    'elbow': {_ELBOW: 1 / -80.0 / 1.2, _LIFT: -1 / 64.0 / 1.75 / 1.2},
-    'forearm_roll': {_FOREARM: 1 / -72.5},
-    'wrist_pitch': {_LEFT: 1 / 48.0 / 1.25 / 2.0, _RIGHT: 1 / -50.0 / 1.25 / 2.0},
-    'wrist_roll': {_LEFT: 1 / 48.0 / -0.8 / 2.0, _RIGHT: -1 / -50.0 / -0.8 / 2.0},
+#: By joint its offset, and the factors of the positions and velocities of actuators.
+_JOINT_ROWS: dict[str, tuple[float, dict[str, float]]] = {
+    'shoulder_pan': (0.25, {_PAN: 1 / 101.0}),
+    'shoulder_lift': (-0.35, {_LIFT: 1 / 64.0 / 1.75}),
+    'elbow': (1.1, {_ELBOW: 1 / -80.0 / 1.2, _LIFT: -1 / 64.0 / 1.75 / 1.2}),
+    'forearm_roll': (0.0, {_FOREARM: 1 / -72.5}),
+    'wrist_pitch': (0.1, {_LEFT: 1 / 48.0 / 1.25 / 2.0, _RIGHT: 1 / -50.0 / 1.25 / 2.0}),
+    'wrist_roll': (-0.2, {_LEFT: 1 / 48.0 / -0.8 / 2.0, _RIGHT: -1 / -50.0 / -0.8 / 2.0}),
 }
+_JOINT_MOTION: _Table = {name: row for name, (_, row) in _JOINT_ROWS.items()}
 _ACTUATOR_MOTION: _Table = {
     _PAN: {'shoulder_pan': 101.0},
     _LIFT: {'shoulder_lift': 64.0 * 1.75},
@@ -61,7 +53,7 @@ def _transpose(table: _Table) -> _Table:
 
 _JOINT_EFFORT, _ACTUATOR_EFFORT = _transpose(_ACTUATOR_MOTION), _transpose(_JOINT_MOTION)
 
-JOINTS, ACTUATORS = tuple(_JOINT_MOTION), tuple(_ACTUATOR_MOTION)
+JOINTS = tuple(_JOINT_ROWS)
 
 
 def joints_from_actuators(interface: str, actuators: Mapping[str, float]) -> dict[str, Terms]:
@@ -72,8 +64,9 @@ def joints_from_actuators(interface: str, actuators: Mapping[str, float]) -> dic
     :param actuators: Values of all actuators.
     """
     terms = _list_terms(_JOINT_EFFORT if interface == 'effort' else _JOINT_MOTION, actuators)
-    offsets = _OFFSETS if interface == 'position' else dict.fromkeys(JOINTS, 0.0)
-    return {name: (*terms[name], offsets[name]) for name in JOINTS}
+    if interface != 'position':
+        return terms
+    return {name: (*terms[name], offset) for name, (offset, _) in _JOINT_ROWS.items()}
 
 
 def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[str, Terms]:
@@ -86,8 +79,9 @@ def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[s
     terms = _list_terms(_ACTUATOR_EFFORT if interface == 'effort' else _ACTUATOR_MOTION, joints)
     if interface != 'position':
         return terms
-    at_zero = _list_terms(_ACTUATOR_MOTION, {name: -offset for name, offset in _OFFSETS.items()})
-    return {name: terms[name] + at_zero[name] for name in ACTUATORS}
+    offsets = {name: -offset for name, (offset, _) in _JOINT_ROWS.items()}
+    at_zero = _list_terms(_ACTUATOR_MOTION, offsets)
+    return {name: terms[name] + at_zero[name] for name in terms}
 
 
 def _list_terms(table: _Table, inputs: Mapping[str, float]) -> dict[str, Terms]:

@@ -9,13 +9,10 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 import os
 import re
-import sys
-from typing import NamedTuple
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description import (
     load_description,
-    ParameterSpec,
     TransmissionEnd,
     TransmissionSpec,
 )
@@ -42,14 +39,6 @@ from transmission_bridge.transmissions import (
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
 
-class _Slot(NamedTuple):
-    """One number of a parameter: the parameter's name, the index, and all its numbers."""
-
-    name: str
-    place: int
-    values: tuple[float, ...]
-
-
 def write_number(
     editor: NumberEditor, spec: TransmissionSpec, tunables: Sequence[Tunable], path: ParameterPath
 ) -> bool:
@@ -62,106 +51,78 @@ def write_number(
     :returns: Whether it could be written.
     """
     value = next(tunable.value for tunable in tunables if tunable.path == path)
-    member, rest = _find_member(spec, path)
+    members = {'joints': spec.joints, 'actuators': spec.actuators}.get(path[0], ())
+    member: TransmissionEnd | None = None
+    if len(path) > 2:
+        member = next((member for member in members if member.name == path[1]), None)
+    prefix, rest = (path[:2], path[2:]) if member else ((), path)
     if member is not None and rest in (('mechanical_reduction',), ('offset',)):
         return editor.set_member_number(spec.dialect, member, rest[0], value)
-    prefix = path[: len(path) - len(rest)]
-    others = [tunable for tunable in tunables if tunable.path[: len(prefix)] == prefix]
+    same = {x.path: x.value for x in tunables if x.path[: len(prefix)] == prefix}
     if member is not None and rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
         # If the type reads a parameter of this name, that is another number.
-        is_other = any(other.path == (*prefix, rest[-1]) for other in others)
+        is_other = (*prefix, rest[-1]) in same
         return editor.set_limit(member, rest[-1], value, in_parameters=not is_other)
-    if len(rest) == 3 and (element := _numbered(spec, rest)) is not None:
-        return editor.set_attribute(element, rest[2], value)
-    slot = _slot(rest, prefix, others)
-    for each in (*_matrix_slots(spec, rest, value), slot):
-        if editor.set_parameter(member or spec, each.name, each.place, value):
-            return True
-    return len(rest) <= 2 and editor.add_parameter(member or spec, slot.name, slot.values)
-
-
-def _find_member(
-    spec: TransmissionSpec, path: ParameterPath
-) -> tuple[TransmissionEnd | None, ParameterPath]:
-    """Return the joint or actuator in a path, and the rest of the path."""
-    members = {'joints': spec.joints, 'actuators': spec.actuators}.get(path[0], ())
-    for member in members:
-        if len(path) > 2 and member.name == path[1]:
-            return member, path[2:]
-    return None, path
-
-
-def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable]) -> _Slot:
-    """Return the slot of a number in its parameter, the first part of its path."""
+    # The second <loop> has ``loops.2.length``.
+    elements = [x for x in spec.parameters if x.attributes and f'{x.name}s' == rest[0]]
+    for number, element in enumerate(elements, 1):
+        if len(rest) == 3 and rest[1] == str(number):
+            return editor.set_attribute(element, rest[2], value)
+    # All numbers of the parameter, which is the first part of the path.
     begin = (*prefix, rest[0])
-    same = {other.path: other.value for other in others if other.path[: len(begin)] == begin}
-    return _Slot(rest[0], [*same].index((*prefix, *rest)), tuple(same.values()))
-
-
-def _numbered(spec: TransmissionSpec, rest: ParameterPath) -> ParameterSpec | None:
-    """Return the element of ``loops.2.length``, the second ``<loop>``."""
-    elements = [each for each in spec.parameters if each.attributes and f'{each.name}s' == rest[0]]
-    return {str(number): each for number, each in enumerate(elements, 1)}.get(rest[1])
-
-
-def _matrix_slots(spec: TransmissionSpec, rest: ParameterPath, value: float) -> tuple[_Slot, ...]:
-    """Return the slots of a matrix entry of a coupled transmission, in every notation."""
-    if len(rest) != 3 or rest[0] != 'matrix':
-        return ()
-    row, column = _ENTRY.fullmatch(rest[1]), _ENTRY.fullmatch(rest[2])
-    if row is None or column is None:
-        return ()
-    place = int(column[2]) - 1
-    whole = (int(row[2]) - 1) * len(spec.actuators) + place
-    return (
-        _Slot('matrix', whole, (value,)),
-        _Slot(rest[1], place, (value,)),
-        _Slot(f'{rest[1]}_output{column[2]}', 0, (value,)),
+    numbers = {path: x for path, x in same.items() if path[: len(begin)] == begin}
+    slots = [(rest[0], [*numbers].index(path))]
+    if len(rest) == 3 and rest[0] == 'matrix':  # of a coupled transmission, in any notation
+        row, column = (_ENTRY.fullmatch(name) for name in rest[1:])
+        if row is not None and column is not None:
+            index = int(column[2]) - 1
+            whole = (int(row[2]) - 1) * len(spec.actuators) + index
+            word = f'{rest[1]}_output{column[2]}'
+            slots = [('matrix', whole), (rest[1], index), (word, 0), *slots]
+    for name, index in slots:
+        if editor.set_parameter(member or spec, name, index, value):
+            return True
+    return len(rest) <= 2 and editor.add_parameter(
+        member or spec, rest[0], tuple(numbers.values())
     )
 
 
-class Change(NamedTuple):
-    """One number that was written."""
-
-    name: str
-    before: float
-    after: float
-
-
-class Exported(NamedTuple):
-    """
-    The result.
-
-    :param data: The description with the new numbers.
-    :param changes: The numbers written.
-    :param n_same: Count of the unchanged numbers.
-    """
-
-    data: bytes
-    changes: tuple[Change, ...]
-    n_same: int
-
-
-def export(data: bytes, values: Mapping[str, float | bool]) -> Exported:
+def export(data: bytes, values: Mapping[str, float | bool]) -> tuple[bytes, list[str], int]:
     """
     Write numbers into a description.
 
     :param data: The description.
     :param values: Numbers by their full parameter names.
+    :returns: The description with the new numbers, a sentence for each change, and how many
+        numbers were there already.
     :raises DescriptionError: If the description cannot be read.
     :raises ParameterError: If the robot has no such parameter, a value is invalid, or a number
         cannot be written.
     """
     robot = RobotTransmissions(load_description(data))
-    wanted = [_find_number(robot, name.removeprefix(PREFIX)) for name in values]
+    wanted = []
+    for name in strip_prefixes(values):
+        if name not in robot.parameters:
+            reason = 'two numbers have this name, because names contain dots'
+            if name not in robot.named_tunables:
+                reason = 'the description has no such number'
+                for rejected in robot.description.rejected:
+                    if rejected.name and name.startswith(f'{rejected.name}.'):
+                        reason = (
+                            f"the transmission '{rejected.name}' is rejected (see "
+                            "'transmission_bridge check')"
+                        )
+            raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
+        wanted.append(robot.parameters[name])
     tuned = robot.with_parameters(strip_prefixes(values))
     editor = NumberEditor(data)
     changes = []
 
-    def write(each: Tunable, before: float) -> None:
-        spec, name = robot.description.transmission(each.transmission), PREFIX + each.name
-        changes.append(Change(name, before, each.value))
-        if not write_number(editor, spec, tuned.tunables[spec.name], each.path):
+    def write(tunable: Tunable, before: float) -> None:
+        spec = robot.description.transmission(tunable.transmission)
+        name = PREFIX + tunable.name
+        changes.append(f'{name}: {before!r} -> {tunable.value!r}')
+        if not write_number(editor, spec, tuned.tunables[spec.name], tunable.path):
             raise ParameterError(f'{name} cannot be written: it has no place in the description')
 
     for before in wanted:
@@ -179,38 +140,18 @@ def export(data: bytes, values: Mapping[str, float | bool]) -> Exported:
         raise ParameterError(
             f'{PREFIX}{difference.name} cannot be written: only its plugin knows its place'
         )
-    return Exported(result, tuple(changes), n_same)
-
-
-def _find_number(robot: RobotTransmissions, name: str) -> Tunable:
-    """
-    Return the number of a name.
-
-    :raises ParameterError: If the name is unknown or ambiguous.
-    """
-    if name in robot.parameters:
-        return robot.parameters[name]
-    reason = 'two numbers have this name, because names contain dots'
-    if name not in robot.named_tunables:
-        rejected = {each.name for each in robot.description.rejected}
-        lost = [each for each in rejected if each and name.startswith(f'{each}.')]
-        reason = (
-            f"the transmission '{lost[0]}' is rejected (see 'transmission_bridge check')"
-            if lost
-            else 'the description has no such number'
-        )
-    raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
+    return result, changes, n_same
 
 
 def _list_tuned_differences(data: bytes, tuned: RobotTransmissions) -> list[Tunable]:
     """Return the tuned numbers with another value in a description."""
     read = RobotTransmissions(load_description(data)).tunables
-    found = {(name, each.path): each.value for name, own in read.items() for each in own}
+    values = {(name, x.path): x.value for name, tunables in read.items() for x in tunables}
     return [
         tunable
         for name, tunables in tuned.tunables.items()
         for tunable in tunables
-        if found.get((name, tunable.path)) != tunable.value
+        if values.get((name, tunable.path)) != tunable.value
     ]
 
 
@@ -243,7 +184,7 @@ def render_numbers(
         for name, entries in numbers
         for path, value, _ in entries
     }
-    editor = NumberEditor(export(data, {**(others or {}), **values}).data)
+    editor = NumberEditor(export(data, {**(others or {}), **values})[0])
     for joint, ends in (limits or {}).items():
         if not editor.set_joint_limits(joint, *ends):
             raise ParameterError(f"the limits of '{joint}' cannot be written: it has no <limit>")
@@ -260,16 +201,16 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         check_output(options.output, force=options.force)
     data = read_robot_file(options.file)
     setup = bridge_setup(options)
-    exported = export(data, setup.numbers)
+    result, changes, n_same = export(data, setup.numbers)
     if not options.output:
-        _print_bytes(exported.data, console)
+        console.out.write_bytes(result)
         return Exit.OK
-    write_output(options.output, exported.data, force=options.force)
-    for change in exported.changes:
-        console.out.line(printable(f'{change.name}: {change.before!r} -> {change.after!r}'))
+    write_output(options.output, result, force=options.force)
+    for change in changes:
+        console.out.line(printable(change))
     console.out.line(
-        f'written to {printable(options.output)}: numbers changed: {len(exported.changes)}, '
-        f'there already: {exported.n_same}'
+        f'written to {printable(options.output)}: numbers changed: {len(changes)}, '
+        f'there already: {n_same}'
     )
     return Exit.OK
 
@@ -293,18 +234,3 @@ def _write_ranges(options: argparse.Namespace, console: Console) -> Exit:
     write_output(target, data, force=options.force)
     console.out.line(f'written to {printable(target)}')
     return Exit.OK
-
-
-def _print_bytes(data: bytes, console: Console) -> None:
-    """Print the bytes unchanged, if standard output accepts bytes."""
-    buffer = getattr(sys.stdout, 'buffer', None)
-    if buffer is None:
-        console.out.write(data.decode('utf-8', 'backslashreplace'))
-        return
-    console.out.flush()
-    try:
-        buffer.write(data)
-    except BrokenPipeError:  # handled when the stream is flushed
-        pass
-    except OSError as error:
-        raise UsageError(f'cannot write the output: {error.strerror}') from None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 import json
@@ -111,7 +111,16 @@ def safe_output(path: str, *, force: bool, marker: str = '') -> Iterator[str]:
         yield str(made)
         check_output(path, force=force, marker=marker)
         with _report_write_errors(path):
-            _move_output(made, target, force=force, aside=Path(parent) / 'replaced')
+            if os.path.lexists(target) and (target.is_dir() or made.is_dir()):
+                aside = Path(parent) / 'replaced'
+                os.rename(target, aside)
+                try:
+                    os.rename(made, target)
+                except OSError:
+                    os.rename(aside, target)
+                    raise
+            else:
+                os.replace(made, target)
     finally:
         shutil.rmtree(parent, ignore_errors=True)
 
@@ -137,26 +146,6 @@ def write_output(path: str, data: bytes, *, force: bool) -> None:
             shutil.copymode(path, made)
 
 
-def _move_output(made: Path, target: Path, *, force: bool, aside: Path) -> None:
-    """Move a file or folder to the target; an existing one is never lost."""
-    if (target.is_dir() or made.is_dir()) and os.path.lexists(target):
-        os.rename(target, aside)
-        try:
-            os.rename(made, target)
-        except OSError:
-            os.rename(aside, target)
-            raise
-    elif force or made.is_dir():
-        os.replace(made, target)
-    else:
-        try:
-            os.link(made, target)  # fails if another program was faster
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without links
-            os.replace(made, target)
-
-
 _BOOL = 'tag:yaml.org,2002:bool'
 _TEXT = 'tag:yaml.org,2002:str'
 
@@ -164,30 +153,32 @@ _TEXT = 'tag:yaml.org,2002:str'
 _EXPECTED = {bool: 'true or false', str: 'text', tuple: 'a list of texts'}
 
 
-def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
+def read_parameter_file(data: bytes, name: str, options: Collection[str] = ()) -> dict[str, Any]:
     """
-    Return the parameters of transmissions by their full names.
+    Return numbers of transmissions by their full names, and options of the bridge.
 
     :param data: The file.
     :param name: Its name, for errors.
-    :raises UsageError: If it is not a parameter file, a value is not a number, or two nodes
-        disagree.
-    """
-    return _read_values(data, name, lambda path: float if path.startswith(PREFIX) else None)
-
-
-def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, Any]:
-    """
-    Return options of the bridge, as for :class:`BridgeOptions`.
-
-    :param data: The file.
-    :param name: Its name, for errors.
-    :param wanted: The names of the options.
+    :param options: Names of the options of :class:`BridgeOptions` that are read; they are in the
+        result if they are in the file.
     :raises UsageError: If it is not a parameter file, a value has the wrong type, or two nodes
         disagree.
     """
     kinds = {field.name: type(field.default) for field in fields(BridgeOptions)}
-    return _read_values(data, name, lambda path: kinds[path] if path in wanted else None)
+    values: dict[str, Any] = {}
+    for path, leaf in _iterate_yaml_leaves(data, name):
+        is_number = path.startswith(PREFIX)
+        # An empty list has no type, so a node ignores it.
+        if not is_number and (path not in options or leaf.value == []):
+            continue
+        where = f"'{name}', line {leaf.start_mark.line + 1}: {path}"
+        try:
+            value = _parse_value(leaf, float if is_number else kinds[path])
+        except ValueError as error:
+            raise UsageError(f'{where}: expected {error}, found {describe_leaf(leaf)}') from None
+        if values.setdefault(path, value) != value:
+            raise UsageError(f'{where} is given twice, as {values[path]!r} and {value!r}')
+    return values
 
 
 def place_of(data: bytes, name: str, parameter: str) -> str:
@@ -205,24 +196,6 @@ def place_of(data: bytes, name: str, parameter: str) -> str:
     return f"'{name}'" if line is None else f"'{name}', line {line + 1}"
 
 
-def _read_values(data: bytes, name: str, kind_of: Callable[[str], type | None]) -> dict[str, Any]:
-    """Return the values of parameters with a type, by name."""
-    values: dict[str, Any] = {}
-    for path, leaf in _iterate_yaml_leaves(data, name):
-        kind = kind_of(path)
-        # An empty list has no type, so a node ignores it.
-        if kind is None or (leaf.value == [] and not path.startswith(PREFIX)):
-            continue
-        place = f"'{name}', line {leaf.start_mark.line + 1}: {path}"
-        try:
-            value = _parse_value(leaf, kind)
-        except ValueError as error:
-            raise UsageError(f'{place}: expected {error}, found {describe_leaf(leaf)}') from None
-        if values.setdefault(path, value) != value:
-            raise UsageError(f'{place} is given twice, as {values[path]!r} and {value!r}')
-    return values
-
-
 def _parse_value(leaf: Any, kind: type) -> Any:
     """
     Return the value of a node; true and false are also numbers.
@@ -235,8 +208,8 @@ def _parse_value(leaf: Any, kind: type) -> Any:
         return read_number(leaf)
     if kind is str and leaf.tag == _TEXT:
         return leaf.value
-    if kind is tuple and leaf.id == 'sequence' and all(each.tag == _TEXT for each in leaf.value):
-        return tuple(each.value for each in leaf.value)
+    if kind is tuple and leaf.id == 'sequence' and all(item.tag == _TEXT for item in leaf.value):
+        return tuple(item.value for item in leaf.value)
     raise ValueError(_EXPECTED[kind])
 
 

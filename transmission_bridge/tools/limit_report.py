@@ -24,100 +24,97 @@ from transmission_bridge.transmissions import (
 from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 
-#: Smallest and largest value; they are equal if the value does not depend on position.
-Range = tuple[float, float]
-
-
-class MemberLimits(NamedTuple):
-    """
-    The limits of a joint, or of an actuator from the limits of its joints.
-
-    Infinite without a limit; NaN if the limit is unknown, or the limits of a joint contradict each
-    other.
-
-    :param unit: Unit of position: ``rad``, ``m``, or both if it is unknown.
-    :param lower: Smallest position.
-    :param upper: Largest position.
-    :param velocity: Largest speed, over the allowed positions.
-    :param effort: Largest effort, over the allowed positions.
-    """
-
-    name: str
-    unit: str
-    lower: float
-    upper: float
-    velocity: Range
-    effort: Range
-
-
-class RatioRange(NamedTuple):
-    """
-    Motion of an actuator per motion of a joint, if it depends on position.
-
-    :param unit: Empty for a pure number.
-    :param ratio: Range over the allowed positions.
-    """
-
-    actuator: str
-    joint: str
-    unit: str
-    ratio: Range
-
 
 class TransmissionLimits(NamedTuple):
     """
     The limits of the joints and actuators of a transmission, in role order.
 
+    Limits have shape ``(3, members, 2)``: smallest and largest position, range of the largest
+    speed and range of the largest effort over the allowed positions. They are infinite without a
+    limit, and NaN if the limit is unknown, or the limits of a joint contradict each other.
+
+    :param unit: Unit of position of the actuators: ``rad``, ``m``, or both if it is unknown.
     :param joints: Limits of the joints in the description.
-    :param actuators: Limits of the actuators that result from the limits of the joints.
     :param own: Limits of the actuators in the description.
-    :param ratios: Empty if the Jacobian is constant.
+    :param actuators: Limits of the actuators that result from the limits of the joints.
+    :param ratios: Motion of actuators per motion of joints, shape ``(m, n, 2)`` with least and
+        greatest over the allowed positions; empty if the Jacobian is constant.
     :param lost: Share of the allowed positions at which the bridge maps no velocities, because
         they are near a dead centre. Ranges do not include them.
     :param within: What the limits of the actuators leave of those of the joints: lower, upper,
-        and velocity and effort at the worst position, shape ``(4, n)``; ``None`` without any.
+        and velocity and effort at the worst position, shape ``(4, n)``; infinite without any.
     :param failure: Error of the plugin; the limits that need its maps are unknown.
     """
 
-    joints: tuple[MemberLimits, ...]
-    actuators: tuple[MemberLimits, ...]
-    own: tuple[MemberLimits, ...]
-    ratios: tuple[RatioRange, ...] = ()
-    lost: float = 0.0
-    within: Array | None = None
+    unit: str
+    joints: Array
+    own: Array
+    actuators: Array
+    ratios: Array
+    lost: float
+    within: Array
     failure: str = ''
 
 
-def as_json(found: MemberLimits | RatioRange) -> dict[str, Any]:
-    """Return an object: ``null`` if open, ``varies`` if NaN, or the ends of a range."""
-    document = {name: convert_to_json(value) for name, value in found._asdict().items()}
-    if isinstance(found, MemberLimits):
-        document['units'] = dict(zip(FIELDS, units_of(document.pop('unit')), strict=True))
+def describe_limits(
+    robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the JSON of limits: numbers as of :func:`describe_range`."""
+    joints = [
+        (joint.name, joint_unit(robot.description, joint.name)) for joint in binding.spec.joints
+    ]
+    actuators = [(actuator.name, limits.unit) for actuator in binding.spec.actuators]
+    document = {
+        f'{key}_limits': [
+            {
+                'name': name,
+                'lower': describe_range([lower]),
+                'upper': describe_range([upper]),
+                'velocity': describe_range(velocity),
+                'effort': describe_range(effort),
+                'units': dict(zip(FIELDS, units_of(unit), strict=True)),
+            }
+            for (name, unit), (ends, velocity, effort) in zip(
+                members, box.swapaxes(0, 1).tolist(), strict=True
+            )
+            for lower, upper in [_clear_zeros(ends)]
+        ]
+        for key, members, box in (
+            ('joint', joints, limits.joints),
+            ('actuator', actuators, limits.actuators),
+            ('own_actuator', actuators, limits.own),
+        )
+    }
+    document['ratios'] = [
+        {
+            'actuator': actuator,
+            'joint': joint,
+            'unit': ratio_unit(limits.unit, unit),
+            'ratio': describe_range(ends),
+        }
+        for (actuator, _), row in zip(actuators, limits.ratios.tolist(), strict=False)
+        for (joint, unit), ends in zip(joints, row, strict=True)
+    ]
     return document
 
 
-def convert_to_json(value: Any) -> Any:
-    """Return a number or a range as in :func:`as_json`."""
-    if isinstance(value, float):
-        return 'varies' if math.isnan(value) else value if math.isfinite(value) else None
-    if not isinstance(value, tuple | list):
-        return value
-    values = [convert_to_json(each) for each in value]
-    is_range = isinstance(value, tuple) and isinstance(value[0], float)
-    return values[0] if is_range and (values[0] in (None, 'varies', values[1])) else values
+def describe_range(ends: Sequence[float]) -> Any:
+    """Return a number or a list of two for JSON: ``null`` if open, ``varies`` if NaN."""
+    values = [
+        'varies' if math.isnan(end) else end if math.isfinite(end) else None
+        for end in _clear_zeros(ends)
+    ]
+    return values[0] if values[0] in (None, 'varies', values[-1]) else values
 
 
 #: Relative size of numbers that are rounding beside larger ones.
 _SMALLEST = 1e-12
 
 
-def clear_zeros(values: Sequence[Any]) -> list[Any]:
+def _clear_zeros(values: Sequence[float]) -> list[float]:
     """Return numbers, with zero in place of rounding beside the largest number."""
-    size = max((abs(value) for value in values if isinstance(value, float)), default=0.0)
-    return [
-        0.0 if isinstance(value, float) and abs(value) <= _SMALLEST * size else value
-        for value in values
-    ]
+    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return [0.0 if abs(value) <= _SMALLEST * size else value for value in values]
 
 
 def format_range(value: Any) -> str:
@@ -126,7 +123,7 @@ def format_range(value: Any) -> str:
         return '-' if value is None else '?'
     if not isinstance(value, list):
         return f'{value:.6g}'
-    ends = (math.inf if end is None else end for end in clear_zeros(value))
+    ends = (math.inf if end is None else end for end in value)
     return ' .. '.join(dict.fromkeys(f'{end:.4g}' for end in ends))
 
 
@@ -140,52 +137,36 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints.
     """
-    spec, limits = binding.spec, read_joint_limits(robot, binding)
-    joints = [(joint.name, joint_unit(robot.description, joint.name)) for joint in spec.joints]
-    unit = actuator_unit(robot.description, binding)
-    actuators = [(actuator.name, unit) for actuator in spec.actuators]
-    bounds = compute_motor_bounds(robot)[:, :, binding.actuators]
-    own = np.stack([*bounds[:, 0], *bounds[1, 1:3]])
-    members = _pack_limits(joints, limits), _pack_limits(actuators, own)
+    limits = read_joint_limits(robot, binding)
+    bounds = _take_rows(compute_motor_bounds(robot), binding.actuators)
+    failure = ''
     with np.errstate(all='ignore'):
         try:
-            box, ratio, lost, within = _compute_limits(binding.transmission, limits, own)
+            actuators, ratios, lost, within = _compute_limits(binding.transmission, limits, bounds)
         except (Exception, SystemExit) as error:  # a plugin may raise anything
-            failure = f"type '{spec.type}' of transmission '{spec.name}' raises "
+            failure = f"type '{binding.spec.type}' of transmission '{binding.spec.name}' raises "
             failure += f'{type(error).__name__}: {error}'
-            unknown = _pack_limits(actuators, np.full_like(own, math.nan))
-            return TransmissionLimits(members[0], unknown, members[1], failure=failure)
-    ratios = tuple(
-        RatioRange(actuator, joint, ratio_unit(unit, other), tuple(ends.tolist()))
-        for (actuator, _), row in zip(actuators, ratio, strict=False)
-        for (joint, other), ends in zip(joints, row, strict=True)
-    )
-    mapped = _pack_limits(actuators, box)
-    return TransmissionLimits(members[0], mapped, members[1], ratios, lost, within)
+            actuators, ratios = np.full((3, bounds.shape[1], 2), math.nan), np.zeros((0, 0, 2))
+            lost, within = 0.0, np.full_like(limits, math.nan)
+    unit = actuator_unit(robot.description, binding)
+    boxes = _make_box(limits), _make_box(bounds), actuators
+    return TransmissionLimits(unit, *boxes, ratios, lost, within, failure)
 
 
 def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
-    limits = robot.joint_limits[:, :, binding.joints]
+    return _take_rows(robot.joint_limits, binding.joints)
+
+
+def _take_rows(bounds: Array, members: Any) -> Array:
+    """Return lower, upper, velocity and effort of members, shape ``(4, members)``."""
+    limits = bounds[:, :, members]
     return np.stack([*limits[:, 0], *limits[1, 1:3]])
 
 
-def _pack_limits(members: Sequence[tuple[str, str]], box: Array) -> tuple[MemberLimits, ...]:
-    """
-    Return the limits of members.
-
-    :param members: Names and units of position.
-    :param box: Lower, upper, velocity and effort, shape ``(4, members)``, or ``(4, members, 2)``
-        with the ends of each range.
-    """
-    if box.ndim == 2:
-        box = np.stack([box, box], axis=-1)
-    return tuple(
-        MemberLimits(*member, lower, upper, tuple(velocity), tuple(effort))
-        for member, ((lower, _), (_, upper), velocity, effort) in zip(
-            members, box.swapaxes(0, 1).tolist(), strict=True
-        )
-    )
+def _make_box(limits: Array) -> Array:
+    """Return lower, upper, velocity and effort as in :class:`TransmissionLimits`."""
+    return np.stack([limits[:2].T, *(np.stack([row, row], axis=-1) for row in limits[2:])])
 
 
 def _compute_ends(samples: Any, shape: tuple[int, ...]) -> Array:
@@ -195,43 +176,40 @@ def _compute_ends(samples: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _compute_limits(
-    transmission: Transmission, limits: Array, own: Array
-) -> tuple[Array, Any, float, Array | None]:
+    transmission: Transmission, limits: Array, bounds: Array
+) -> tuple[Array, Array, float, Array]:
     """
     Return the limits that result for the other side.
 
     :param limits: Of the joints, shape ``(4, n)``.
-    :param own: Of the actuators, shape ``(4, m)``.
-    :returns: Limits of the actuators, shape ``(4, m, 2)`` as for :func:`_pack_limits`; ratios of
-        actuators to joints if they vary, shape ``(m, n, 2)``, else empty; the share of positions
-        without mapped velocities; :attr:`TransmissionLimits.within`.
+    :param bounds: Of the actuators, shape ``(4, m)``.
+    :returns: ``actuators``, ``ratios``, ``lost`` and ``within`` of :class:`TransmissionLimits`.
     """
     lower, upper, velocity, effort = limits
     m, n = transmission.n_actuators, transmission.n_joints
-    ratio: Any = ()
-    lost = 0.0
+    ratio, lost = np.zeros((0, 0, 2)), 0.0
     if transmission.is_constant:
         zero = np.zeros((1, m))
         jacobian = transmission.jacobian(zero)
         rest = transmission.actuator_to_joint('position', zero)[0]
         ends = tight_box(jacobian[0], lower - rest, upper - rest)
         position = _compute_ends(ends if (lower <= upper).all() else (), (m,))
-        left = np.stack(_map_box(jacobian[0], *own[:2])) + rest
+        left = np.stack(_map_box(jacobian[0], *bounds[:2])) + rest
     else:
         a = allowed_positions(transmission, lower, upper)
         jacobian = compute_ratios(transmission, a).jacobian
         jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
         position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / len(a) if len(a) else 0.0
         ratio = _compute_ends(Ratios(jacobian).per_joint, (m, n))
-        a = a[((a >= own[0]) & (a <= own[1])).all(axis=-1)]
+        a = a[((a >= bounds[0]) & (a <= bounds[1])).all(axis=-1)]
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
     speed = _compute_ends(tight_box(jacobian, -velocity, velocity)[1], (m,))
     force = _compute_ends(effort_box(jacobian, effort), (m,))
-    within = None
-    if np.isfinite(own).any():
-        rates = compute_joint_limits(Ratios(jacobian), *own[2:])
+    within = np.outer([-math.inf, math.inf, math.inf, math.inf], np.ones(n))
+    if np.isfinite(bounds).any():
+        rates = compute_joint_limits(Ratios(jacobian), *bounds[2:])
         within = np.stack([*left, *(rate.min(axis=0, initial=math.inf) for rate in rates)])
-    return np.stack([position, position, speed, force]), ratio, lost, within
+    return np.stack([position, speed, force]), ratio, lost, within
 
 
 def compute_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[Array, Array]:
@@ -247,8 +225,8 @@ def compute_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[A
     :returns: Both with shape ``(k, n)``.
     """
     shape = ratios.jacobian.shape[:2]
-    velocity = [_map_box(each, -speed, speed)[1] for each in ratios.jacobian]
-    force = [tight_box(each.T, -effort, effort)[1] for each in ratios.jacobian]
+    velocity = [_map_box(jacobian, -speed, speed)[1] for jacobian in ratios.jacobian]
+    force = [tight_box(jacobian.T, -effort, effort)[1] for jacobian in ratios.jacobian]
     return np.reshape(velocity, shape), np.reshape(force, shape)
 
 
@@ -289,7 +267,7 @@ def limit_findings(
     their partners reaches it; a limit with a varying ratio, if some position does not reach it.
     """
     spec, name = binding.spec, binding.spec.name
-    places: dict[str, Any] = {joint.name: joint for joint in robot.description.joints}
+    elements = {joint.name: joint for joint in robot.description.joints}
     if limits.failure:
         yield Finding.about(spec, 'error', limits.failure)
         return
@@ -297,52 +275,37 @@ def limit_findings(
         text = f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions "
         text += 'that the limits of its joints allow: they are near a dead centre; narrow these '
         yield Finding.about(spec, 'warning', text + 'limits')
-    share, ends = _compute_reach(binding.transmission, read_joint_limits(robot, binding)[:2])
-    for joint, (low, high) in zip(limits.joints, ends, strict=True):
-        if joint.lower < low or high < joint.upper:
+    box = read_joint_limits(robot, binding)
+    share, reach = _compute_reach(binding.transmission, box[:2])
+    rows = zip(spec.joints, box.T.tolist(), reach.tolist(), limits.within.T.tolist(), strict=True)
+    for joint, (lower, upper, *rates), (low, high), (least, greatest, *most) in rows:
+        element: Any = elements.get(joint.name, spec)
+        units = units_of(joint_unit(robot.description, joint.name))
+        if lower < low or high < upper:
             yield Finding.about(
-                places.get(joint.name, spec),
+                element,
                 'warning',
                 f"the position limit of joint '{joint.name}' is wider than its mechanism reaches",
-                f'about {low:.4g} to {high:.4g} {joint.unit}',
-                f'{joint.lower:.4g} to {joint.upper:.4g} {joint.unit}',
+                f'about {low:.4g} to {high:.4g} {units[0]}',
+                f'{lower:.4g} to {upper:.4g} {units[0]}',
             )
+        # An open limit is not judged, and comparisons with unknown limits are false.
+        slack = _ROUNDING * (1.0 + max(abs(least), abs(greatest)))
+        too_wide = {}
+        if -math.inf < low < least - slack or greatest + slack < high < math.inf:
+            too_wide[0] = f'{least:.6g} to {greatest:.6g}', f'{low:.6g} to {high:.6g}'
+        for row, (rate, limit) in enumerate(zip(rates, most, strict=True), 1):
+            if limit * (1.0 + _ROUNDING) < rate < math.inf:
+                too_wide[row] = f'at most {limit:.6g}', f'{rate:.6g}'
+        for row, (allowed, stated) in too_wide.items():
+            text = (
+                f"the {FIELDS[row]} limit of joint '{joint.name}' is wider than the limits of its "
+            )
+            numbers = f'{allowed} {units[row]}', f'{stated} {units[row]}'
+            yield Finding.about(element, 'warning', f'{text}actuators allow', *numbers)
     if share < 1.0:
         text = f"no actuator position of transmission '{name}' reaches {1.0 - share:.1%} of the"
         yield Finding.about(spec, 'info', f'{text} positions within its joint limits')
-    allowed = () if limits.within is None else limits.within.T
-    for joint, reached, within in zip(limits.joints, ends, allowed, strict=False):
-        units = dict(zip(FIELDS, units_of(joint.unit), strict=True))
-        for field, expected, found in _list_too_wide(joint, reached, within):
-            yield Finding.about(
-                places.get(joint.name, spec),
-                'warning',
-                f"the {field} limit of joint '{joint.name}' is wider than the limits of its "
-                'actuators allow',
-                f'{expected} {units[field]}',
-                f'{found} {units[field]}',
-            )
-
-
-def _list_too_wide(
-    joint: MemberLimits, reached: Array, within: Array
-) -> Iterator[tuple[str, str, str]]:
-    """
-    Yield quantity, allowed and given limit of a joint for each limit that is too wide.
-
-    An open limit is not judged, and comparisons with unknown limits are false.
-
-    :param reached: The position limits that its mechanism reaches.
-    :param within: The column of the joint in :attr:`TransmissionLimits.within`.
-    """
-    (low, high), (least, greatest, *most) = reached, within
-    slack = _ROUNDING * (1.0 + max(abs(least), abs(greatest)))
-    is_low = math.isfinite(low) and low < least - slack
-    if is_low or (math.isfinite(high) and high > greatest + slack):
-        yield FIELDS[0], f'{least:.6g} to {greatest:.6g}', f'{low:.6g} to {high:.6g}'
-    for field, (value, _), limit in zip(FIELDS[1:], joint[-2:], most, strict=True):
-        if math.isfinite(value) and value > limit * (1.0 + _ROUNDING):
-            yield field, f'at most {limit:.6g}', f'{value:.6g}'
 
 
 def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
@@ -357,8 +320,8 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                 text = f"transmissions give actuator '{member.name}' different limits, the "
                 text += 'narrowest of each kind is used'
                 expectation = f"the limits of transmission '{other}'"
-                found = f"other limits of '{name}'"
-                yield Finding.about(member, 'warning', text, expectation, found)
+                difference = f"other limits of '{name}'"
+                yield Finding.about(member, 'warning', text, expectation, difference)
 
 
 def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array]:
@@ -368,24 +331,24 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
         return 1.0, ends
     if transmission.n_actuators < len(lower):  # most positions in the box contradict each other
         a = allowed_positions(transmission, lower, upper)
-        share, found = 1.0, transmission.actuator_to_joint('position', a)[:, : len(lower)]
-        reached = np.stack([found.min(axis=0), found.max(axis=0)], axis=-1) if len(a) else ends
+        share, samples = 1.0, transmission.actuator_to_joint('position', a)[:, : len(lower)]
+        reached = np.stack([samples.min(axis=0), samples.max(axis=0)], axis=-1) if len(a) else ends
     else:
         inset = _INSET * (upper - lower)
         q = sample_box(lower + inset, upper - inset)
-        found = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
-        share, domain = len(found) / len(q), getattr(transmission, 'domain', None)
+        samples = q[np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)]
+        share, domain = len(samples) / len(q), getattr(transmission, 'domain', None)
         if share < 1.0 and domain is not None and domain.space == 'actuator':
             # The inverse may end before the mechanism does, on another branch.
             a = sample_box(np.array(domain.lower), np.array(domain.upper))
             moved = transmission.actuator_to_joint('position', a)[:, : len(lower)]
             inside = ((moved >= lower) & (moved <= upper)).all(axis=-1)
-            found = np.concatenate([found, moved[inside]])
+            samples = np.concatenate([samples, moved[inside]])
         reached = ends
-        if len(found) and np.ptp(found, axis=0).all():
+        if len(samples) and np.ptp(samples, axis=0).all():
             reached = np.array(
                 [
-                    [_follow_to_end(transmission, found, k, end) for end in ends[k]]
+                    [_follow_to_end(transmission, samples, k, end) for end in ends[k]]
                     for k in range(len(lower))
                 ]
             )
@@ -394,14 +357,14 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
     return share, np.where(is_reached, ends, reached)
 
 
-def _follow_to_end(transmission: Transmission, found: Array, place: int, end: float) -> float:
+def _follow_to_end(transmission: Transmission, samples: Array, joint: int, end: float) -> float:
     """Return how far a joint moves towards a limit from the samples that are nearest to it."""
-    apart = np.abs(found[:, place] - end)
-    q = found[apart <= apart.min() * (1.0 + _ROUNDING)]
-    inside, outside = q[:, place].copy(), np.full(len(q), end)
+    apart = np.abs(samples[:, joint] - end)
+    q = samples[apart <= apart.min() * (1.0 + _ROUNDING)]
+    inside, outside = q[:, joint].copy(), np.full(len(q), end)
     for _ in range(_HALVINGS):
-        q[:, place] = 0.5 * (inside + outside)
+        q[:, joint] = 0.5 * (inside + outside)
         is_reached = np.isfinite(transmission.joint_to_actuator('position', q)).all(axis=-1)
-        inside = np.where(is_reached, q[:, place], inside)
-        outside = np.where(is_reached, outside, q[:, place])
+        inside = np.where(is_reached, q[:, joint], inside)
+        outside = np.where(is_reached, outside, q[:, joint])
     return float(inside[np.argmin(np.abs(inside - end))])

@@ -33,6 +33,17 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.commands import COMMANDS, PROGRAM
 
+_HELP = """\
+usage: {program} [--help] [--version] COMMAND ...
+
+A joint-space interface for any actuator-space robot driver, from the transmissions in its URDF.
+
+commands:
+{commands}
+
+'{program} COMMAND --help' shows the arguments of a command and an example.
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
@@ -67,13 +78,15 @@ def _run_arguments(arguments: list[str], console: Console) -> Exit:
     if first in COMMANDS:
         return _run_command(first, arguments[1:], console)
     if first in ('-h', '--help'):
-        console.out.write(_format_general_help())
+        width = max(map(len, COMMANDS))
+        rows = (f'  {name:{width}}  {command.summary}' for name, command in COMMANDS.items())
+        console.out.write(_HELP.format(program=PROGRAM, commands='\n'.join(rows)))
     elif first == '--version':
         console.out.line(f'{PROGRAM} {__version__}')
     else:
         problem = f"unknown command '{first}'" if first else 'a command is missing'
-        known = f'{closest(first, COMMANDS)}: {", ".join(COMMANDS)}'
-        raise UsageError(f"{problem}{known} (see '{PROGRAM} --help')")
+        names = f'{closest(first, COMMANDS)}: {", ".join(COMMANDS)}'
+        raise UsageError(f"{problem}{names} (see '{PROGRAM} --help')")
     return Exit.OK
 
 
@@ -103,26 +116,11 @@ def _build_parsers(console: Console, words: Collection[str]) -> tuple[_Parser, d
     tree = _Parser(console, prog=PROGRAM)
     tree.add_argument('--version', action='store_true')
     commands = tree.add_subparsers(metavar='COMMAND')
-    for name, each in COMMANDS.items():
-        parser = commands.add_parser(name, console=console, help=each.summary)
+    for name, command in COMMANDS.items():
+        parser = commands.add_parser(name, console=console, help=command.summary)
         if name in words:
-            each.add_arguments(parser)
+            command.add_arguments(parser)
     return tree, dict(commands.choices)
-
-
-def _format_general_help() -> str:
-    width = max(map(len, COMMANDS))
-    commands = '\n'.join(f'  {name:{width}}  {each.summary}' for name, each in COMMANDS.items())
-    return f"""\
-usage: {PROGRAM} [--help] [--version] COMMAND ...
-
-A joint-space interface for any actuator-space robot driver, from the transmissions in its URDF.
-
-commands:
-{commands}
-
-'{PROGRAM} COMMAND --help' shows the arguments of a command and an example.
-"""
 
 
 def _run_command(name: str, arguments: list[str], console: Console) -> Exit:

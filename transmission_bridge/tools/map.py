@@ -27,7 +27,7 @@ from transmission_bridge.tools.cli import (
     Result,
     UsageError,
 )
-from transmission_bridge.tools.robot import robot_of_command
+from transmission_bridge.tools.robot import note_errors, robot_of_command
 from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.robot import row_of
@@ -38,56 +38,45 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     robot = robot_of_command(options, console)
     sides = {'actuator': robot.actuator_names, 'joint': robot.joint_names}
-    names, file = sides[options.to], printable(options.file)
+    names = sides[options.to]
     units = DriverUnits(robot)
     mapped, reasons = _map_values(robot, options, units)
     row = row_of(options.interface)
-    beyond: dict[str, tuple[float, float]] = {}
+    unit_of = {name: _find_unit(robot, name, options.interface, options.to) for name in names}
+    for note in note_errors(robot, options.file):
+        console.err.line(printable(note))
     if options.to == 'actuator':
-        if options.interface != 'acceleration':
-            bounds = compute_motor_bounds(robot)[:, row]
-            ends = zip(*(units.of_drivers(bound, row).tolist() for bound in bounds), strict=True)
-            is_beyond = (mapped < bounds[0]) | (mapped > bounds[1])
-            beyond = {
-                n: both for n, both, is_so in zip(names, ends, is_beyond, strict=True) if is_so
-            }
         mapped = units.of_drivers(mapped, row)
-    values = dict(zip(names, mapped.tolist(), strict=True))
-    texts = _find_units(robot, names, options.interface, options.to)
-    unit_of = dict(zip(names, texts, strict=True))
-    known = {name: value for name, value in values.items() if math.isfinite(value)}
-    if n_errors := sum(finding.severity == 'error' for finding in robot.findings):
-        console.err.line(
-            f'{file} has errors ({n_errors}), joints are missing: see '
-            f"'transmission_bridge check {file}'"
-        )
-    for name, (lower, upper) in beyond.items():
-        if name in known:
-            console.err.line(
-                f'{printable(name)}: {known[name]:g} is beyond its limits {lower:g} to {upper:g} '
-                f'{unit_of[name]}; the bridge does not send it'
-            )
+    if options.to == 'actuator' and options.interface != 'acceleration':
+        bounds = units.of_drivers(compute_motor_bounds(robot)[:, row], row)
+        for name, value, lower, upper in zip(
+            names, mapped.tolist(), *bounds.tolist(), strict=True
+        ):
+            if math.isfinite(value) and (value < lower or value > upper):
+                console.err.line(
+                    f'{printable(name)}: {value:g} is beyond its limits {lower:g} to {upper:g} '
+                    f'{unit_of[name]}; the bridge does not send it'
+                )
+    computed = {
+        name: value
+        for name, value in zip(names, mapped.tolist(), strict=True)
+        if math.isfinite(value)
+    }
     # A driver sends and accepts whole ticks; the JSON has the exact number.
-    shown = [f'{x:.0f}' if unit_of[name] == 'tick' else repr(x) for name, x in known.items()]
-    lines = aligned([*zip(known, shown, (unit_of[name] for name in known), strict=True)])
-    if unknown := [printable(name) for name in values if name not in known]:
+    shown = [f'{x:.0f}' if unit_of[name] == 'tick' else repr(x) for name, x in computed.items()]
+    lines = aligned([*zip(computed, shown, (unit_of[name] for name in computed), strict=True)])
+    if unknown := [printable(name) for name in names if name not in computed]:
         because = f' ({printable(reasons)})' if reasons else ''
-        partners = _list_partners(robot, options)
+        # The missing inputs of the transmissions that have some of their inputs.
+        given, partners = {pair.rpartition('=')[0] for pair in options.values}, dict[str, None]()
+        for binding in robot.bindings:
+            members = binding.spec.actuators if options.to == 'joint' else binding.spec.joints
+            inputs = [member.name for member in members]
+            if not given.isdisjoint(inputs):
+                partners |= dict.fromkeys(name for name in inputs if name not in given)
         because += f'; also give {printable(", ".join(partners))}' if partners else ''
         lines.append(f'not computable from these values: {", ".join(unknown)}{because}')
-    return Result(lines, known, Exit.OK if known else Exit.ERRORS)
-
-
-def _list_partners(robot: RobotTransmissions, options: argparse.Namespace) -> list[str]:
-    """Return the missing inputs of the transmissions that have some of their inputs."""
-    given, missing = {each.rpartition('=')[0] for each in options.values}, []
-    for binding in robot.bindings:
-        spec = binding.spec
-        ends = spec.actuators if options.to == 'joint' else spec.joints
-        names = [each.name for each in ends]
-        if not given.isdisjoint(names):
-            missing += [name for name in names if name not in given]
-    return list(dict.fromkeys(missing))
+    return Result(lines, computed, Exit.OK if computed else Exit.ERRORS)
 
 
 def _map_values(
@@ -111,8 +100,8 @@ def _map_values(
         mapping = robot.joint_to_actuator
 
     def read(pairs: Sequence[str], row: int) -> Array:
-        found = named_values(pairs, names, side, lost)
-        given = np.array([found.get(name, math.nan) for name in names])
+        values = named_values(pairs, names, side, lost)
+        given = np.array([values.get(name, math.nan) for name in names])
         return units.in_si(given, row) if side == 'actuator' else given
 
     at = read(options.at, 0) if options.at else None
@@ -129,30 +118,19 @@ def _map_values(
     return mapped, '; '.join(f'{name}: {reason}' for name, reason in report.counts)
 
 
-def _find_units(
-    robot: RobotTransmissions, names: Sequence[str], interface: str, side: str
-) -> list[str]:
-    """
-    Return the unit in which the bridge maps an interface.
-
-    :param names: Joints or actuators.
-    :param side: ``joint`` or ``actuator``.
-    """
+def _find_unit(robot: RobotTransmissions, name: str, interface: str, side: str) -> str:
+    """Return the unit in which the bridge maps an interface of a joint or an actuator."""
     row, per_second = row_of(interface), '/s' * (interface == 'acceleration')
     if side == 'joint':
-        return [units_of(joint_unit(robot.description, name))[row] + per_second for name in names]
-    return [_find_driver_unit(robot, name, row) + per_second for name in names]
-
-
-def _find_driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
+        return units_of(joint_unit(robot.description, name))[row] + per_second
     units = robot.units.get(name)
     if units is not None and units.all_units[row].text:
-        return units.all_units[row].text
-    found = {
+        return units.all_units[row].text + per_second
+    positions = {
         actuator_unit(robot.description, binding)
         for binding in robot.bindings
         if name in (member.name for member in binding.spec.actuators)
     }
     if units is not None and units.slides is not None:
-        found = {'m' if units.slides else 'rad'}
-    return units_of(found.pop() if len(found) == 1 else UNKNOWN_UNIT)[row]
+        positions = {'m' if units.slides else 'rad'}
+    return units_of(positions.pop() if len(positions) == 1 else UNKNOWN_UNIT)[row] + per_second

@@ -28,18 +28,42 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     optional('yaml', 'cli')
     verb, words = options.verb, options.words
-    _check_words(verb, words)
+    is_good, expected = {
+        'get': (bool(words), 'NAME ...'),
+        'set': (bool(words) and len(words) % 2 == 0, 'NAME VALUE [NAME VALUE ...]'),
+        'dump': (len(words) < 2, 'at most one PREFIX'),
+    }[verb]
+    if not is_good:
+        raise UsageError(f"param {verb}: expected {expected}, found '{' '.join(words)}'")
     if options.output:
         if verb != 'dump':
             raise UsageError(f'--output: expected param dump, found param {verb}')
         check_output(options.output, force=options.force)
-    values = {} if verb != 'set' else _read_values(words)
+    values: dict[str, Any] = {}
+    for name, value in zip(words[::2], words[1::2], strict=True) if verb == 'set' else ():
+        if name in values:
+            raise UsageError(f"'{name}' is given twice")
+        values[name] = read_parameter_value(value)
     with open_bridge('param', options.node, console) as client:
         if verb == 'dump':
-            text = _dump_parameters(client, words[0] if words else PREFIX)
+            prefix = words[0] if words else PREFIX
+            dumped = require_answer(client, partial(client.get_parameters, [], prefix=prefix))
+            if not dumped:
+                available = require_answer(client, client.list_parameters)
+                raise FailedError(
+                    f"{client.bridge} has no parameters that begin with '{prefix}'"
+                    + _explain_absence(client, prefix, available)
+                )
+            text = format_parameter_file(format_parameters(dumped), client.bridge)
         else:
             names = words if verb == 'get' else [*values]
-            _check_names(client, names)
+            available = require_answer(client, client.list_parameters)
+            for name in names:
+                if name not in available:
+                    raise UsageError(
+                        f"{client.bridge} has no parameter '{name}'{closest(name, available)}"
+                        + _explain_absence(client, name, available)
+                    )
             if verb == 'set':
                 require_answer(client, partial(client.set_parameters, values))
             answer = require_answer(client, partial(client.get_parameters, names))
@@ -54,69 +78,13 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.OK
 
 
-def _check_words(verb: str, words: Sequence[str]) -> None:
-    """
-    Check the number of arguments.
-
-    :raises UsageError: If it does not fit the verb.
-    """
-    expected = {
-        'get': (bool(words), 'NAME ...'),
-        'set': (bool(words) and len(words) % 2 == 0, 'NAME VALUE [NAME VALUE ...]'),
-        'dump': (len(words) < 2, 'at most one PREFIX'),
-    }
-    is_good, what = expected[verb]
-    if not is_good:
-        raise UsageError(f"param {verb}: expected {what}, found '{' '.join(words)}'")
-
-
-def _read_values(words: Sequence[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, text in zip(words[::2], words[1::2], strict=True):
-        if name in values:
-            raise UsageError(f"'{name}' is given twice")
-        values[name] = read_parameter_value(text)
-    return values
-
-
-def _check_names(client: BridgeClient, names: Sequence[str]) -> None:
-    """
-    Check that the bridge has parameters.
-
-    :raises UsageError: If it has no parameter of a name, with the closest names.
-    """
-    available = require_answer(client, client.list_parameters)
-    for name in names:
-        if name not in available:
-            raise UsageError(
-                f"{client.bridge} has no parameter '{name}'{closest(name, available)}"
-                + _explain_absence(client, name, available)
-            )
-
-
-def _explain_absence(client: BridgeClient, name: str, known: Sequence[str]) -> str:
+def _explain_absence(client: BridgeClient, name: str, available: Sequence[str]) -> str:
     """Return why a bridge has no numbers of transmissions, empty if it has some."""
-    has_none = not any(parameter.startswith(PREFIX) for parameter in known)
+    has_none = not any(parameter.startswith(PREFIX) for parameter in available)
     state = '' if client.report is None else client.report.state
     if not (has_none and name.startswith(PREFIX)) or state == ACTIVE:
         return ''
     return f': it is {state}, and has numbers of transmissions after configure'
-
-
-def _dump_parameters(client: BridgeClient, prefix: str) -> str:
-    """
-    Return a parameter file for this bridge.
-
-    :raises FailedError: If it has no parameters with the prefix.
-    """
-    values = require_answer(client, partial(client.get_parameters, [], prefix=prefix))
-    if not values:
-        known = require_answer(client, client.list_parameters)
-        raise FailedError(
-            f"{client.bridge} has no parameters that begin with '{prefix}'"
-            + _explain_absence(client, prefix, known)
-        )
-    return format_parameter_file(format_parameters(values), client.bridge)
 
 
 def format_parameters(values: Mapping[str, Any]) -> Iterator[str]:

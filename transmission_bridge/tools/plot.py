@@ -161,13 +161,15 @@ class Block:
     @property
     def height(self) -> float:
         """Height in inches, with the gap to the next block."""
-        sides = (sum(each.height for each in side) for side in (self.actuators, self.joints))
+        sides = (sum(box.height for box in side) for side in (self.actuators, self.joints))
         return max(self.box.height, *sides) + GAP
 
 
 def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, ...]:
     """Return the blocks of transmissions in the order of the robot, then of rejected ones."""
-    blocks = [_make_block(robot, item) for item in robot.bindings if item.spec.name in names]
+    blocks = [
+        _make_block(robot, binding) for binding in robot.bindings if binding.spec.name in names
+    ]
     for spec in robot.refused:
         if spec.name in names:
             line = '' if spec.line is None else f', line {spec.line}'
@@ -194,7 +196,7 @@ def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
         texts.setdefault(('actuators', name), []).append(text)
 
     def make_boxes(side: str) -> tuple[Box, ...]:
-        names = (each.name for each in getattr(spec, side))
+        names = (member.name for member in getattr(spec, side))
         return tuple(Box(name, _wrap_numbers(texts.get((side, name), ()))) for name in names)
 
     lines = (spec.type.rpartition('/')[2], *_wrap_numbers(texts.get((), ())))
@@ -237,8 +239,8 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
     """
     moved = shorten_middle(curves.moved, LONGEST_NAME)
     size = np.abs(curves.ratios)
-    known = size[np.isfinite(size)]
-    ratios = np.where(size > _CUT * np.median(known), np.nan, curves.ratios)
+    finite = size[np.isfinite(size)]
+    ratios = np.where(size > _CUT * np.median(finite), np.nan, curves.ratios)
     for axes, columns, label in (
         (position, curves.positions, 'position [rad or m]'),
         (ratio, ratios, f'ratio, per {moved}'),
@@ -277,7 +279,7 @@ def render_diagram(
     """
     passed = 'passed through, without a transmission: ' * bool(pass_through)
     lines = textwrap.wrap(
-        passed + ', '.join(shorten_middle(each, LONGEST_NAME) for each in pass_through), 110
+        passed + ', '.join(shorten_middle(name, LONGEST_NAME) for name in pass_through), 110
     )
     panels = [(block, curves) for block in blocks for curves in block.curves]
     body = TITLE + sum(block.height for block in blocks) + TEXT_LINE * len(lines) + MARGIN
@@ -310,33 +312,29 @@ def render_diagram(
 
 
 def _draw_block(axes: Any, block: Block, top: float) -> None:
+    patches = optional('matplotlib.patches', 'plot')
+    edge = {'ec': _LIMIT, 'ls': '--'} if block.is_rejected else {'ec': _EDGE}
     middle = top - 0.5 * block.height
-    _draw_box(axes, block, block.box, MIDDLE, middle)
     for boxes, left, ends in (
+        ((block.box,), MIDDLE, ()),
         (block.actuators, ACTUATOR, (ACTUATOR + BOX, MIDDLE)),
         (block.joints, JOINT, (JOINT, MIDDLE + BOX)),
     ):
         level = middle + 0.5 * sum(box.height for box in boxes)
         for box in boxes:
-            centre = level - 0.5 * box.height
+            centre, height = level - 0.5 * box.height, box.height - GAP
             level -= box.height
-            _draw_box(axes, block, box, left, centre)
-            axes.plot(ends, (centre, middle), color=_EDGE, lw=1.0, zorder=1)
-
-
-def _draw_box(axes: Any, block: Block, box: Box, left: float, middle: float) -> None:
-    patches = optional('matplotlib.patches', 'plot')
-    edge = {'ec': _LIMIT, 'ls': '--'} if block.is_rejected else {'ec': _EDGE}
-    height = box.height - GAP
-    corner = (left, middle - 0.5 * height)
-    axes.add_patch(patches.Rectangle(corner, BOX, height, fc=_COLORS[left], zorder=2, **edge))
-    centre: dict[str, Any] = {'x': left + 0.5 * BOX, 'ha': 'center', 'va': 'center', 'zorder': 4}
-    level = middle + 0.5 * TEXT_LINE * len(box.lines)
-    weight = 'bold' if box is block.box else 'normal'
-    axes.text(y=level, s=shorten_middle(box.name, LONGEST_NAME), size=8, weight=weight, **centre)
-    for number, line in enumerate(box.lines, 1):
-        y = level - number * TEXT_LINE
-        axes.text(y=y, s=printable(line), size=6.5, color=_EDGE, **centre)
+            if ends:
+                axes.plot(ends, (centre, middle), color=_EDGE, lw=1.0, zorder=1)
+            corner, fill = (left, centre - 0.5 * height), _COLORS[left]
+            axes.add_patch(patches.Rectangle(corner, BOX, height, fc=fill, zorder=2, **edge))
+            style = {'ha': 'center', 'va': 'center', 'zorder': 4}
+            y = centre + 0.5 * TEXT_LINE * len(box.lines)
+            name, weight = shorten_middle(box.name, LONGEST_NAME), 'normal' if ends else 'bold'
+            axes.text(left + 0.5 * BOX, y, name, size=8, weight=weight, **style)
+            for number, line in enumerate(box.lines, 1):
+                at = left + 0.5 * BOX, y - number * TEXT_LINE
+                axes.text(*at, printable(line), size=6.5, color=_EDGE, **style)
 
 
 # -- Command -------------------------------------------------------------------------------------
@@ -350,9 +348,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """
     ending = Path(options.output or 'robot.svg').suffix.lower()
     if ending not in ('.svg', '.png'):
-        found = f"found '{options.output}'"
-        raise UsageError(f'the name of a picture must end with .svg or .png, {found}')
-    optional('matplotlib.figure', 'plot')
+        raise UsageError(f"--output: expected a name in .svg or .png, found '{options.output}'")
     robot = robot_of_command(options, console)
     names = (*robot.transmissions, *(spec.name for spec in robot.refused))
     for name in options.transmission:
@@ -367,8 +363,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     image = render_diagram(robot.description.name, blocks, passed, ending[1:])
     write_output(output, image, force=options.force)
     console.out.line(f'written to {printable(output)}')
-    rejected = sum(block.is_rejected for block in blocks)
-    if rejected:
+    if rejected := sum(block.is_rejected for block in blocks):
         console.err.line(
             f'drawn as rejected: {counted(rejected, "transmission")}, see '
             f"'transmission_bridge check {printable(options.file)}'"

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 import inspect
 from itertools import chain
@@ -18,7 +18,16 @@ from transmission_bridge.transmissions import PluginInfo, Registry
 
 def run(_: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
-    plugins, drivers = Registry().describe(), _describe_drivers()
+    plugins, drivers = Registry().describe(), []
+    for plugin, entries in sorted(list_drivers().items()):
+        try:
+            documentation = inspect.cleandoc(getattr(find_driver(plugin), '__doc__', None) or '')
+            texts = {'description': documentation.partition('\n')[0]}
+        except DriverError as error:
+            texts = {'error': str(error)}
+        for entry in entries:
+            package = (entry.dist.name, entry.dist.version) if entry.dist else ('', '')
+            drivers.append(PluginInfo(plugin, entry.value, *package, **texts))
     width = console.out.width
     return Result(
         chain(
@@ -29,27 +38,12 @@ def run(_: argparse.Namespace, console: Console) -> Result:
             'plugins': [asdict(plugin) for plugin in plugins],
             'drivers': [asdict(driver) for driver in drivers],
         },
-        Exit.ERRORS if any(each.error for each in (*plugins, *drivers)) else Exit.OK,
+        Exit.ERRORS if any(plugin.error for plugin in (*plugins, *drivers)) else Exit.OK,
     )
 
 
-def _describe_drivers() -> tuple[PluginInfo, ...]:
-    """Import every installed driver and describe it, sorted by plugin."""
-    drivers = []
-    for plugin, entries in sorted(list_drivers().items()):
-        try:
-            documentation = inspect.cleandoc(getattr(find_driver(plugin), '__doc__', None) or '')
-            texts = {'description': documentation.partition('\n')[0]}
-        except DriverError as error:
-            texts = {'error': str(error)}
-        for entry in entries:
-            package = (entry.dist.name, entry.dist.version) if entry.dist else ('', '')
-            drivers.append(PluginInfo(plugin, entry.value, *package, **texts))
-    return tuple(drivers)
-
-
 def _list_plugin_lines(
-    kind: str, plugins: tuple[PluginInfo, ...], width: int | None
+    kind: str, plugins: Iterable[PluginInfo], width: int | None
 ) -> Iterator[str]:
     rows = [(kind, 'PACKAGE', 'VERSION')]
     rows += [(plugin.type_name, plugin.package, plugin.version) for plugin in plugins]

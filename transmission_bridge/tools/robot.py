@@ -32,7 +32,7 @@ from transmission_bridge.errors import (
     UnknownNameError,
 )
 from transmission_bridge.tools.cli import Console, printable, UsageError
-from transmission_bridge.tools.files import place_of, read_options, read_parameter_file
+from transmission_bridge.tools.files import place_of, read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: The file name for standard input.
@@ -54,9 +54,6 @@ def read_robot_file(name: str) -> bytes:
         reason = getattr(error, 'strerror', None) or str(error)
         raise UsageError(f"cannot read '{name}': {reason}") from None
 
-
-#: Advice about names that the robot does not have.
-NAMES_HINT = "give the driver's names with --actuator-names DRIVER=URDF"
 
 #: Options that affect the content of states, or their source.
 _USED = (
@@ -113,22 +110,6 @@ class BridgeSetup:
         topics = {topic.strip('/'): topic for topic in self.options.actuator_state_topics}
         return plan.map_driver_names(topics.get(topic.strip('/'), topic))
 
-    def _iterate_unused(self, robot: RobotTransmissions) -> Iterator[str]:
-        """Yield sentences about parameters that are not used."""
-        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
-            given = split_pairs(option, getattr(self.options, option))
-            names: Iterable[str] = given.values() if option == 'actuator_names' else given
-            for finding in warn_of_lost_names(option, names, robot.lost_actuators):
-                yield finding.text
-        unused, known = f"'{self.file}': not used", list_parameter_names(robot).tunables
-        if unknown := [name for name in self.numbers if name not in known]:
-            yield f'{unused}, this robot has no such number: {shortened(unknown)}'
-        if self.options.tuned_file:
-            yield (
-                f'{unused}: {_TUNED}; to use its numbers, save those of the running bridge '
-                'by "param dump"'
-            )
-
     def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
         """
         Return the maps with the numbers of the parameter file.
@@ -141,11 +122,23 @@ class BridgeSetup:
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
             robot = load_transmissions(load_description(description), self.options)
             self.periods(robot)
-        notes = [*self._iterate_unused(robot)]
-        tunables = list_parameter_names(robot).tunables
-        known = {name: value for name, value in self.numbers.items() if name in tunables}
+        notes = []
+        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
+            pairs = split_pairs(option, getattr(self.options, option))
+            names: Iterable[str] = pairs.values() if option == 'actuator_names' else pairs
+            lost = warn_of_lost_names(option, names, robot.lost_actuators)
+            notes += [finding.text for finding in lost]
+        tunables, unused = list_parameter_names(robot).tunables, f"'{self.file}': not used"
+        if unknown := [name for name in self.numbers if name not in tunables]:
+            notes.append(f'{unused}, this robot has no such number: {shortened(unknown)}')
+        if self.options.tuned_file:
+            notes.append(
+                f'{unused}: {_TUNED}; to use its numbers, save those of the running bridge by '
+                '"param dump"'
+            )
+        used = {name: value for name, value in self.numbers.items() if name in tunables}
         with _name_line(self.file, self.data, TransmissionBridgeError):
-            return robot.with_parameters(strip_prefixes(known)) if known else robot, notes
+            return robot.with_parameters(strip_prefixes(used)) if used else robot, notes
 
 
 @contextmanager
@@ -157,8 +150,8 @@ def _name_line(name: str, data: bytes, *errors: type[TransmissionBridgeError]) -
         parameter = getattr(error, 'parameter', '')
         if transmission := getattr(error, 'transmission', ''):
             parameter = f'{PREFIX}{transmission}.{parameter}'
-        place = f'{place_of(data, name, parameter)}: ' if name else ''  # else a command line
-        raise UsageError(f'{place}{error}') from None
+        where = f'{place_of(data, name, parameter)}: ' if name else ''  # else a command line
+        raise UsageError(f'{where}{error}') from None
 
 
 def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTransmissions:
@@ -174,6 +167,14 @@ def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTr
     return robot
 
 
+def note_errors(robot: RobotTransmissions, file: str) -> Iterator[str]:
+    """Yield a sentence if the description has errors, because joints are missing then."""
+    if count := sum(finding.severity == 'error' for finding in robot.findings):
+        yield (
+            f"'{file}' has errors ({count}), joints are missing: see 'transmission_bridge check'"
+        )
+
+
 def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
     """
     Return the parameters from ``--params-file`` and ``--actuator-names``.
@@ -183,12 +184,13 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
     :param drivers: Topics of drivers on the command line.
     :raises UsageError: If the file cannot be used, or a value cannot be accepted.
     """
-    file, data, options, numbers = arguments.params_file or '', b'', BridgeOptions(), {}
+    file, data, numbers, options = arguments.params_file or '', b'', {}, BridgeOptions()
     if file:
         data = read_robot_file(file)
-        numbers = read_parameter_file(data, file)
+        values = read_parameter_file(data, file, (*_USED, _TUNED))
+        numbers = {name: values.pop(name) for name in [*values] if name.startswith(PREFIX)}
         with _name_line(file, data, ParameterError):
-            options = BridgeOptions(**read_options(data, file, (*_USED, _TUNED)))
+            options = BridgeOptions(**values)
     given: dict[str, Any] = {}
     if names := getattr(arguments, 'actuator_names', ()):
         # Entries may name one of these drivers by its topic.

@@ -20,11 +20,11 @@ from transmission_bridge.tools.cli import (
     columns_of,
     Console,
     live_table,
+    open_keys,
     optional,
     printable,
     shorten_middle,
 )
-from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, WatchRow, WatchState
 
 #: A line of text, and its style as rich names it.

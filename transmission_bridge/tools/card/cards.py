@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +36,7 @@ _DECIMALS = 9
 _LEAST_SHARE = 1e-9
 
 
-@dataclass(frozen=True)
-class Crank:
+class Crank(NamedTuple):
     """
     A joint of the model that is the motor's own crank; its armature is the motor's only one.
 
@@ -92,10 +92,14 @@ class Card:
     remark: str
 
     @property
+    def matrices(self) -> dict[str, Array]:
+        """The matrices at the joints and, as ``actuator_kp`` and so on, at the motors."""
+        return {**self.forms, **{f'actuator_{name}': form for name, form in self.gains.items()}}
+
+    @property
     def lost(self) -> dict[str, Array]:
         """Share of each matrix beside its diagonal, shape ``(k,)``; one number each loses it."""
-        forms = {**self.forms, **{f'actuator_{name}': form for name, form in self.gains.items()}}
-        return {name: compute_lost_share(form) for name, form in forms.items()}
+        return {name: compute_lost_share(form) for name, form in self.matrices.items()}
 
     @property
     def curve(self) -> list[list[float]] | None:
@@ -147,29 +151,31 @@ def make_card(
     :raises UsageError: If gains are given on both sides.
     """
     transmission, spec = binding.transmission, binding.spec
-    own = tuple(motors[actuator.name] for actuator in spec.actuators)
-    joints = tuple((each.name, joint_unit(robot.description, each.name)) for each in spec.joints)
+    driving = tuple(motors[actuator.name] for actuator in spec.actuators)
+    joints = tuple(
+        (joint.name, joint_unit(robot.description, joint.name)) for joint in spec.joints
+    )
     if not all(binding.owned):
         raise TransmissionError('another transmission commands its actuators')
     position, reference, ratios = _sample_positions(robot, binding)
     n, m = ratios.jacobian.shape[1:]
-    limits = np.array([(each.velocity, each.effort) for each in own]).T
+    limits = np.array([(motor.velocity, motor.effort) for motor in driving]).T
     velocity, effort = compute_joint_limits(ratios, *limits)
     remark = ''
     if n != m:
         remark = f'{m} motors move {n} joints: inertia and friction stay at the motors'
     at_joints = Ratios(np.full_like(ratios.jacobian, np.nan)) if remark else ratios
     forms = {
-        name: at_joints.map_to_joints(_make_diagonal(own, number))
+        name: at_joints.map_to_joints(_make_diagonal(driving, number))
         for name, number in (('armature', 'rotor_inertia'), ('damping', 'viscous_friction'))
     }
     gains: dict[str, Array] = {}
     for name in GAINS:
-        forms[name], gains[name] = _map_gains(spec, own, name, wanted, ratios, at_joints)
+        forms[name], gains[name] = _map_gains(spec, driving, name, wanted, ratios, at_joints)
     named = [name for name, _ in joints if wanted.get(name)]
     return Card(
         name=spec.name,
-        motors=own,
+        motors=driving,
         joints=joints,
         position=position,
         reference=reference,
@@ -177,7 +183,7 @@ def make_card(
         velocity=velocity,
         effort=effort,
         friction=np.abs(at_joints.inverse).swapaxes(-2, -1)
-        @ np.array([each.coulomb_friction for each in own]),
+        @ np.array([motor.coulomb_friction for motor in driving]),
         forms=forms,
         gains=gains,
         rest=transmission.actuator_to_joint('position', np.zeros(m))
@@ -185,12 +191,11 @@ def make_card(
         else None,
         ungiven=tuple(name for name, _ in joints if named and name not in named),
         cranks=tuple(
-            Crank(motor, joint, ratio)
-            for motor, joint, ratio in zip(
-                own,
+            map(
+                Crank,
+                driving,
                 getattr(transmission, 'driven_joints', ()),
                 transmission.actuator_reduction,
-                strict=False,
             )
         ),
         remark=remark,
@@ -212,12 +217,12 @@ def _map_gains(
     :raises UsageError: If it is given on both sides.
     """
     k, n, m = ratios.jacobian.shape
-    own = _make_diagonal(motors, gain)
+    of_motors = _make_diagonal(motors, gain)
     given = [wanted.get(joint.name, {}).get(gain, np.nan) for joint in spec.joints]
     if not np.isfinite(given).any():
-        at_motors = np.broadcast_to(own, (k, m, m))
+        at_motors = np.broadcast_to(of_motors, (k, m, m))
         return at_joints.map_to_joints(at_motors), at_motors
-    if np.isfinite(np.diagonal(own)).any():
+    if np.isfinite(np.diagonal(of_motors)).any():
         raise UsageError(
             f"{gain} of transmission '{spec.name}': expected gains of its motors or of its "
             'joints, found both'

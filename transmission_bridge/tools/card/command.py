@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.tools.card.cards import Card, Crank, list_losses, make_card
+from transmission_bridge.tools.card.cards import Card, list_losses, make_card
 from transmission_bridge.tools.card.motors import read_motors
 from transmission_bridge.tools.card.simulators import write_isaac_lab, write_mjcf
 from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, UsageError
-from transmission_bridge.tools.limit_report import convert_to_json, format_range
+from transmission_bridge.tools.limit_report import describe_range, format_range
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.types import Array
 
@@ -24,20 +24,7 @@ from transmission_bridge.types import Array
 def _find_range(values: Array) -> Any:
     """Return the ends of values over all positions, for JSON; ``None`` if they are unknown."""
     ends = (float(values.min()), float(values.max()))
-    return None if np.isnan(ends[0]) else convert_to_json(ends)
-
-
-def describe_crank(crank: Crank) -> dict[str, float]:
-    """Return the numbers of a joint that is the motor's own crank, of ratio ``N``."""
-    ratio, motor = abs(crank.ratio), crank.motor
-    return {
-        'ratio': crank.ratio,
-        'velocity': motor.velocity / ratio,
-        'effort': motor.effort * ratio,
-        'friction': motor.coulomb_friction * ratio,
-        'armature': motor.rotor_inertia * ratio**2,
-        'damping': motor.viscous_friction * ratio**2,
-    }
+    return None if np.isnan(ends[0]) else describe_range(ends)
 
 
 def describe_card(card: Card) -> dict[str, Any]:
@@ -48,54 +35,55 @@ def describe_card(card: Card) -> dict[str, Any]:
     is unlimited. Matrices and ``position`` are those of the reference.
     """
     at = card.reference
-    joints, actuators = [], []
+    joints, actuators, cranks = [], [], []
     inverse = card.ratios.per_joint
-    for place, (name, unit) in enumerate(card.joints):
-        numbers = {key: _find_range(each[:, place]) for key, each in card.per_joint.items()}
-        position = float(card.position[at, place])
+    for index, (name, unit) in enumerate(card.joints):
+        numbers = {key: _find_range(x[:, index]) for key, x in card.per_joint.items()}
+        position = float(card.position[at, index])
         joints.append({'name': name, 'unit': unit, 'position': position, **numbers})
-    for place, motor in enumerate(card.motors):
-        ratios = zip(card.joints, inverse[:, place].T, strict=True)
+    for index, motor in enumerate(card.motors):
+        ratios = zip(card.joints, inverse[:, index].T, strict=True)
         actuators.append(
             {
                 'name': motor.name,
-                'ratio': {name: _find_range(each) for (name, _), each in ratios},
-                **{key: _find_range(each[:, place, place]) for key, each in card.gains.items()},
+                'ratio': {name: _find_range(ratio) for (name, _), ratio in ratios},
+                **{key: _find_range(x[:, index, index]) for key, x in card.gains.items()},
                 'current': _find_range(np.array(motor.effort / motor.torque_constant)),
             }
         )
+    for motor, joint, ratio in card.cranks:
+        size = abs(ratio)
+        crank = {
+            'ratio': ratio,
+            'velocity': motor.velocity / size,
+            'effort': motor.effort * size,
+            'friction': motor.coulomb_friction * size,
+            'armature': motor.rotor_inertia * size**2,
+            'damping': motor.viscous_friction * size**2,
+        }
+        numbers = {key: _find_range(np.array(x)) for key, x in crank.items()}
+        cranks.append({'actuator': motor.name, 'joint': joint, **numbers})
     return {
         'name': card.name,
         'joints': joints,
         'actuators': actuators,
         'jacobian': card.ratios.jacobian[at].tolist(),
         'matrices': {
-            **{key: _make_list(each[at]) for key, each in card.forms.items()},
-            **{f'actuator_{key}': _make_list(each[at]) for key, each in card.gains.items()},
+            key: form[at].tolist() if np.isfinite(form[at]).all() else None
+            for key, form in card.matrices.items()
         },
-        'lost': {key: _find_range(each) for key, each in card.lost.items()},
+        'lost': {key: _find_range(share) for key, share in card.lost.items()},
         'torque_speed_curve': card.curve,
-        'cranks': [
-            {
-                'actuator': crank.motor.name,
-                'joint': crank.joint,
-                **{key: _find_range(np.array(x)) for key, x in describe_crank(crank).items()},
-            }
-            for crank in card.cranks
-        ],
+        'cranks': cranks,
         'remark': card.remark,
     }
-
-
-def _make_list(matrix: Array) -> Any:
-    return matrix.tolist() if np.isfinite(matrix).all() else None
 
 
 def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[str]:
     """Yield the tables: joints, motors, cranks, and sentences about what is lost."""
     documents = [describe_card(card) for card in cards]
     yield 'joints, over the positions that their limits allow [SI: kg m², N m, rad or kg, N, m]'
-    yield from _make_table(each for document in documents for each in document['joints'])
+    yield from _make_table(member for document in documents for member in document['joints'])
     if all(
         np.isnan(x).all() or np.isinf(x).all() for card in cards for x in card.per_joint.values()
     ):
@@ -103,12 +91,12 @@ def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[s
     yield ''
     yield 'their actuators, at the motor; RATIO is motor per joint'
     yield from _make_table(
-        {**each, 'joint': joint, 'ratio': ratio}
+        {**member, 'joint': joint, 'ratio': ratio}
         for document in documents
-        for each in document['actuators']
-        for joint, ratio in each['ratio'].items()
+        for member in document['actuators']
+        for joint, ratio in member['ratio'].items()
     )
-    if cranks := [each for document in documents for each in document['cranks']]:
+    if cranks := [member for document in documents for member in document['cranks']]:
         yield ''
         yield 'cranks: a model with its cranks has armature and friction at these joints only'
         yield from _make_table({'name': crank['joint'], **crank} for crank in cranks)
@@ -118,7 +106,7 @@ def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[s
         for sentence in list_losses(card)
     ]
     sentences += [f"transmission '{name}' has no card: {why}" for name, why in left_out.items()]
-    yield from ['', *sentences] if sentences else []
+    yield from ['', *map(printable, sentences)] if sentences else []
 
 
 #: Columns of tables, those with text first.

@@ -15,7 +15,7 @@ As written by hand, in SI at the motor, and gains of joints at the joint::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 import math
@@ -98,87 +98,68 @@ def read_motors(
     }
     for binding in robot.bindings:
         for member in binding.spec.actuators:
-            place = f"'{description}', line {member.line}, actuator '{member.name}'"
+            where = f"'{description}', line {member.line}, actuator '{member.name}'"
             given: dict[str, Any] = {}
             pairs = [(spec.name, spec.value) for spec in member.parameters]
             for name, value in (pair for pair in pairs if pair[0] in _OF_PARAMS):
                 if given.setdefault(name, value) != value:
                     raise UsageError(
-                        f'{place}: {name}: expected one value, found {given[name]!r} and {value!r}'
+                        f'{where}: {name}: expected one value, found {given[name]!r} and {value!r}'
                     )
             for tunable in binding.tunables:  # perhaps with another value than in the text
                 if tunable.path[:2] == ('actuators', member.name) and tunable.path[2] in given:
                     given[tunable.path[2]] = repr(float(tunable.value))
-            motors[member.name] = replace(motors[member.name], **_read_numbers(given, place))
+            motors[member.name] = replace(motors[member.name], **_read_numbers(given, where))
     # Only joints that can be commanded can have gains.
     joints = [joint.name for binding in robot.bindings for joint in binding.spec.joints]
-    known = {'actuators': motors, 'joints': joints}
-    content = {} if file is None else _read_file(file, known)
-    for name, place, given in _iterate_members(content, 'actuators', file):
-        motors[name] = replace(motors[name], **_read_numbers(given, place))
-    wanted = {
-        name: _read_numbers(given, place, GAINS)
-        for name, place, given in _iterate_members(content, 'joints', file)
-    }
-    return {name: _apply_curve(each) for name, each in motors.items()}, wanted
+    known = {'actuators': [*motors], 'joints': joints}
+    wanted: dict[str, Mapping[str, float]] = {}
+    content: Any = {}
+    if file is not None:
+        data = read_robot_file(file)
+        content = parse_yaml(data, file, as_text=True, most_aliases=_MOST_ALIASES) or {}
+    for side, members in _check_names(content, [*known], f"'{file}'").items():
+        for name, given in _check_names(members, known[side], f"'{file}', {side}").items():
+            where = f"'{file}', {side[:-1]} '{name}'"
+            if side == 'joints':
+                wanted[name] = _read_numbers(given, where, GAINS)
+            else:
+                motors[name] = replace(motors[name], **_read_numbers(given, where))
+    for name, motor in motors.items():
+        if curve := motor.torque_speed_curve:
+            velocity = min(motor.velocity, curve[-1][0])
+            effort = min(motor.effort, max(effort for _, effort in curve))
+            motors[name] = replace(motor, velocity=velocity, effort=effort)
+    return motors, wanted
 
 
-def _apply_curve(motor: Motor) -> Motor:
-    """Return a motor with the limits of its curve."""
-    if not motor.torque_speed_curve:
-        return motor
-    speeds, efforts = zip(*motor.torque_speed_curve, strict=True)
-    return replace(
-        motor, velocity=min(motor.velocity, speeds[-1]), effort=min(motor.effort, max(efforts))
-    )
-
-
-def _read_file(file: str, known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the members of both sides, their numbers as text."""
-    data = read_robot_file(file)
-    content = parse_yaml(data, file, as_text=True, most_aliases=_MOST_ALIASES) or {}
-    sides = _check_names(content, tuple(known), f"'{file}'")
-    return {
-        side: _check_names(members, tuple(known[side]), f"'{file}', {side}")
-        for side, members in sides.items()
-    }
-
-
-def _check_names(value: Any, known: Sequence[str], place: str) -> dict[str, Any]:
-    """Return a mapping with known names."""
+def _check_names(value: Any, allowed: Sequence[str], where: str) -> dict[str, Any]:
+    """Return a mapping with allowed names."""
     if not isinstance(value, dict):
-        raise UsageError(f'{place}: expected names with values, found {shown(str(value))}')
+        raise UsageError(f'{where}: expected names with values, found {shown(str(value))}')
     for name in value:
-        if name not in known:
-            expected = f'one of {", ".join(known)}' if known else 'nothing'
+        if name not in allowed:
+            expected = f'one of {", ".join(allowed)}' if allowed else 'nothing'
             raise UsageError(
-                f'{place}: expected {expected}, found {shown(str(name))}'
-                f'{closest(str(name), known)}'
+                f'{where}: expected {expected}, found {shown(str(name))}'
+                f'{closest(str(name), allowed)}'
             )
     return value
 
 
-def _iterate_members(
-    content: Mapping[str, dict[str, Any]], side: str, file: str | None
-) -> Iterator[tuple[str, str, Any]]:
-    """Yield name, place for errors, and numbers of each member of a side."""
-    for name, given in content.get(side, {}).items():
-        yield name, f"'{file}', {side[:-1]} '{name}'", given
-
-
 def _read_numbers(
-    given: Any, place: str, known: Sequence[str] = (*NUMBERS, CURVE)
+    given: Any, where: str, allowed: Sequence[str] = (*NUMBERS, CURVE)
 ) -> dict[str, Any]:
     """Return the numbers of a member by name."""
-    found: dict[str, Any] = {}
-    for name, value in _check_names(given, known, place).items():
+    numbers: dict[str, Any] = {}
+    for name, value in _check_names(given, allowed, where).items():
         try:
-            found[name] = _parse_curve(value) if name == CURVE else _parse_magnitude(name, value)
+            numbers[name] = _parse_curve(value) if name == CURVE else _parse_magnitude(name, value)
         except ValueError as error:
             raise UsageError(
-                f'{place}: {name}: expected {error}, found {shown(str(value))}'
+                f'{where}: {name}: expected {error}, found {shown(str(value))}'
             ) from None
-    return found
+    return numbers
 
 
 def _parse_magnitude(name: str, value: Any) -> float:
@@ -192,7 +173,7 @@ def _parse_magnitude(name: str, value: Any) -> float:
 
 def _parse_curve(value: Any) -> tuple[tuple[float, float], ...]:
     """Return the points of a list of pairs, or of a text ``0 1.2, 200 1.2, 300 0``."""
-    pairs = [each.split() for each in value.split(',')] if isinstance(value, str) else value
+    pairs = [pair.split() for pair in value.split(',')] if isinstance(value, str) else value
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs) or len(pairs) < 2:
         raise ValueError('two or more pairs of speed and effort')
     curve = tuple((_parse_magnitude(CURVE, x), _parse_magnitude(CURVE, y)) for x, y in pairs)

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 import math
 import re
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from transmission_bridge.description import RobotDescription
+from transmission_bridge.errors import printable
 from transmission_bridge.tools.card.cards import Card, list_losses
 from transmission_bridge.tools.card.motors import GAINS, Motor
 
@@ -76,8 +78,8 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
     n, m = card.ratios.jacobian.shape[1:]
     inverse = card.ratios.inverse[card.reference]
     if card.cranks:
-        for place, crank in enumerate(card.cranks):
-            yield from _list_drive(_take_gains(card, place), crank.joint, crank.ratio)
+        for index, crank in enumerate(card.cranks):
+            yield from _list_drive(_take_gains(card, index), crank.joint, crank.ratio)
     elif card.rest is not None and m == 1:
         jacobian = card.ratios.jacobian[0, :, 0]
         lead = int(np.abs(jacobian).argmax())
@@ -89,8 +91,8 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
                 offset = float(rest - factor * card.rest[lead])
                 yield 'equality', _make_equality(other, name, offset, factor)
     elif n == m and card.rest is not None:
-        for place, row in enumerate(inverse):
-            motor = _take_gains(card, place)
+        for index, row in enumerate(inverse):
+            motor = _take_gains(card, index)
             terms = ''.join(
                 f'<joint joint={quoteattr(name)} coef="{value:.9g}"/>'
                 for (name, _), value in zip(card.joints, row, strict=True)
@@ -100,31 +102,34 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
             yield 'tendon', f'<fixed{_join(name=motor.name, **numbers)}>{terms}</fixed>'
             if not card.has_gains_of_joints:
                 yield 'actuator', _make_actuator(motor, tendon=motor.name)
-        for place, (name, _) in enumerate(card.joints if card.has_gains_of_joints else ()):
-            kp, kd, effort = (
-                float(card.per_joint[key][card.reference, place]) for key in ('kp', 'kd', 'effort')
-            )
-            joint = Motor(name, effort=effort, kp=kp, kd=kd)
-            yield 'actuator', _make_actuator(joint, joint=name)
+        for index, (name, _) in enumerate(card.joints if card.has_gains_of_joints else ()):
+            yield 'actuator', _make_actuator(_take_joint(card, index), joint=name)
     elif n == m:
-        for place, (name, _) in enumerate(card.joints):
-            numbers = {key: float(x[card.reference, place]) for key, x in card.per_joint.items()}
-            joint = Motor(
-                name,
-                rotor_inertia=numbers['armature'],
-                viscous_friction=numbers['damping'],
-                coulomb_friction=numbers['friction'],
-                effort=numbers['effort'],
-                kp=numbers['kp'],
-                kd=numbers['kd'],
-            )
-            yield from _list_drive(joint, name, 1.0)
+        for index, (name, _) in enumerate(card.joints):
+            yield from _list_drive(_take_joint(card, index), name, 1.0)
 
 
-def _take_gains(card: Card, place: int) -> Motor:
+#: Numbers of a joint that have another name at a motor.
+_AS_OF_MOTOR = {
+    'armature': 'rotor_inertia',
+    'damping': 'viscous_friction',
+    'friction': 'coulomb_friction',
+}
+
+
+def _take_joint(card: Card, index: int) -> Motor:
+    """Return a joint as a motor that moves it directly."""
+    numbers: dict[str, Any] = {
+        _AS_OF_MOTOR.get(key, key): float(x[card.reference, index])
+        for key, x in card.per_joint.items()
+    }
+    return Motor(card.joints[index][0], **numbers)
+
+
+def _take_gains(card: Card, index: int) -> Motor:
     """Return a motor with the gains that follow for it."""
-    gains = {key: float(card.gains[key][card.reference, place, place]) for key in GAINS}
-    return Motor(**{**vars(card.motors[place]), **gains})
+    gains = {key: float(card.gains[key][card.reference, index, index]) for key in GAINS}
+    return Motor(**{**vars(card.motors[index]), **gains})
 
 
 def _list_drive(motor: Motor, joint: str, ratio: float) -> Iterator[tuple[str, str]]:
@@ -210,7 +215,8 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
                 yield f'            [{", ".join(f"{value:.9g}" for value in row)}],'
             yield '        ],'
         yield '    ),'
-        yield from (f'    # {sentence}' for sentence in list_losses(card))
+        # A line break in a name must not end the comment.
+        yield from (f'    # {printable(sentence)}' for sentence in list_losses(card))
     yield '}'
 
 

@@ -13,6 +13,7 @@ import re
 import sys
 from xml.sax.saxutils import escape
 
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.document import MECHANICAL_REDUCTION
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
 from transmission_bridge.tools.compiler.compiled_robot import (
@@ -20,6 +21,7 @@ from transmission_bridge.tools.compiler.compiled_robot import (
     is_reversible,
     iterate_steps,
 )
+from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions.robot import RATIOS, ROWS
 
 #: Samples of the walk of the test, in each direction.
@@ -55,23 +57,21 @@ _HEAD = """\
 def write_folder(
     compiled: CompiledRobot,
     folder: Path,
-    title: str,
-    units: Mapping[str, Sequence[str]],
+    description: RobotDescription,
     more: Mapping[str, str],
 ) -> None:
     """
     Write the folder.
 
-    :param title: Name of the robot.
-    :param units: Units of the positions of actuators and joints, in their order.
+    :param description: The whole robot.
     :param more: The hash of the fingerprint, and values of the files for ros2_control.
     """
     name = compiled.name
     values = {
         **_list_sizes(compiled),
         **_list_tables(compiled),
-        **_list_texts(compiled, units),
-        'ROBOT': _plain(title),
+        **_list_texts(compiled, description),
+        'ROBOT': _plain(description.name),
         **more,
     }
     for template, target in (
@@ -100,9 +100,9 @@ def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
     """Return a template with the name and the values in their places, which are not searched."""
     text = (files(__package__) / 'templates' / template).read_text(encoding='utf-8')
     title = escape(values['ROBOT']) if template.endswith('.xml') else values['ROBOT']
-    known = {'NAME': name, 'ROBOT': title, **{f'@{key}@': each for key, each in values.items()}}
+    texts = {'NAME': name, 'ROBOT': title, **{f'@{key}@': value for key, value in values.items()}}
     places = r'\bNAME(?=\b|_|Targets|Config)|\bROBOT\b|@[A-Z_]+@'
-    return re.sub(places, lambda found: known[found[0]], text)
+    return re.sub(places, lambda word: texts[word[0]], text)
 
 
 # -- numbers -------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def _list_sizes(compiled: CompiledRobot) -> dict[str, str]:
 def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
     """Return the rows of the constant arrays."""
     live, robot = compiled.live, compiled.robot
-    index = {'': -1, **{each.name: which for which, each in enumerate(live.tunables)}}
+    index = {'': -1, **{tunable.name: which for which, tunable in enumerate(live.tunables)}}
     factors: list[tuple[int, int]] = []
     rules = []
     for place, rule in live.rules.items():
@@ -169,7 +169,7 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
         'FACTORS': _rows(factors),
         'UNKNOWN': _rows(unknown),
         'N_UNKNOWN': str(len(unknown)),
-        'DIRECTIONS': '\n\n'.join(_direction(compiled, each) for each in DIRECTIONS),
+        'DIRECTIONS': '\n\n'.join(_direction(compiled, direction) for direction in DIRECTIONS),
         'N_STEPS': str(len(steps)),
         'STEPS': _rows(
             (step.which, int(step.direction != ACTUATOR_TO_JOINT), step.status) for step in steps
@@ -213,8 +213,7 @@ def _direction(compiled: CompiledRobot, direction: Direction) -> str:
 
 def _rows(rows: Iterable[Sequence[float]]) -> str:
     """Return rows of an array of structures, at least one."""
-    found = list(rows) or [(0,)]
-    return _wrap('{' + ', '.join(map(literal, row)) + '}' for row in found)
+    return _wrap('{' + ', '.join(map(literal, row)) + '}' for row in [*rows] or [(0,)])
 
 
 def _numbers(numbers: Iterable[float]) -> str:
@@ -245,19 +244,33 @@ def _wrap(words: Iterable[str]) -> str:
 # -- texts ---------------------------------------------------------------------------------------
 
 
-def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[str, str]:
     """Return the texts with names and units."""
     name, robot, live = compiled.name, compiled.robot, compiled.live
-    units_of = {tunable.name: tunable.unit or '-' for tunable in live.tunables}
-    lists = {
-        'actuator': (robot.actuator_names, units['actuator']),
-        'joint': (robot.joint_names, units['joint']),
-        'number': (list(units_of), list(units_of.values())),
+    of_actuators = {
+        actuator.name: actuator_unit(description, binding)
+        for binding in robot.bindings
+        for actuator in binding.spec.actuators
+    }
+    of_numbers = {tunable.name: tunable.unit or '-' for tunable in live.tunables}
+    # Names, and units of positions and of numbers.
+    lists: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+        'actuator': (robot.actuator_names, [of_actuators[x] for x in robot.actuator_names]),
+        'joint': (robot.joint_names, [joint_unit(description, x) for x in robot.joint_names]),
+        'number': ([*of_numbers], [*of_numbers.values()]),
         'transmission': ([binding.spec.name for binding in robot.bindings], ()),
     }
-    enumerations = {
-        kind: _enumeration(name, kind, *lists[kind]) for kind in ('actuator', 'joint', 'number')
-    }
+    enumerations = {}
+    for kind in ('actuator', 'joint', 'number'):
+        taken, lines = {'names'}, ['typedef enum {']  # 'names' is the array of texts
+        for member, unit in zip(*lists[kind], strict=True):
+            identifier = re.sub('[^A-Za-z0-9_]', '_', member)
+            while identifier in taken:
+                identifier += '_'
+            taken.add(identifier)
+            lines.append(f'  {name}_{kind}_{identifier}, /* {_plain(member)} [{_plain(unit)}] */')
+        lines += [f'  {name}_{kind.upper()}S', f'}} {name}_{kind};']
+        enumerations[kind] = '\n'.join(lines)
     sides = '\n\n'.join(enumerations[kind] for kind in ('actuator', 'joint'))
     arrays = [
         f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote, names)) or "  0"}\n}};'
@@ -265,8 +278,8 @@ def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> 
     ]
     rows = {
         f'{kind.upper()}_ROWS': '\n'.join(
-            f'| {place} | {_plain(each)} | {unit} |'
-            for place, (each, unit) in enumerate(zip(*lists[kind], strict=True))
+            f'| {index} | {_plain(member)} | {unit} |'
+            for index, (member, unit) in enumerate(zip(*lists[kind], strict=True))
         )
         for kind in ('actuator', 'joint')
     }
@@ -291,22 +304,9 @@ def count_state_bytes(compiled: CompiledRobot) -> int:
     return 4 * (words + tail) + 8 * sum(sizes[f'N_{double}'] for double in doubles)
 
 
-def _enumeration(name: str, kind: str, names: Sequence[str], units: Sequence[str]) -> str:
-    """Return an enumeration with the unit of each element, and their number as the last one."""
-    taken = {'names'}  # of the array of texts
-    lines = []
-    for each, unit in zip(names, units, strict=True):
-        identifier = re.sub('[^A-Za-z0-9_]', '_', each)
-        while identifier in taken:
-            identifier += '_'
-        taken.add(identifier)
-        lines.append(f'  {name}_{kind}_{identifier}, /* {_plain(each)} [{_plain(unit)}] */')
-    return '\n'.join(['typedef enum {', *lines, f'  {name}_{kind.upper()}S', f'}} {name}_{kind};'])
-
-
 def _plain(text: str) -> str:
     """Return a text that begins or ends no comment, table or line."""
-    plain = ''.join(each if each.isprintable() else '?' for each in text)
+    plain = ''.join(letter if letter.isprintable() else '?' for letter in text)
     return re.sub(r'\*/|/\*|\||\\', '?', plain)
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 import re
@@ -17,7 +17,6 @@ from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
 from transmission_bridge.tools.cli import aligned, Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import safe_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
-from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.robot import Robot
 
@@ -45,10 +44,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
     if (options.output is None) == (options.check is None):
         raise UsageError('expected one of --output FOLDER and --check FOLDER')
-    known = fingerprint.read_fingerprint(options.check) if options.check is not None else {}
+    former = fingerprint.read_fingerprint(options.check) if options.check is not None else {}
     setup = bridge_setup(options)
     whole, given = _load_robot(setup, options, console)
-    name = _find_name(options.name or known.get('name'), whole.description.name)
+    name = _find_name(options.name or former.get('name'), whole.description.name)
     joints = _find_joints(whole, options.transmission)
     if not _accept_errors(whole, joints, options, console):
         return Exit.ERRORS
@@ -58,8 +57,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         _check_blocks(whole, robot)
     compiled = CompiledRobot.build(name, robot)
     fitting = fingerprint.make_fingerprint(compiled, whole)
-    if known:
-        return _report_differences(fingerprint.list_differences(known, fitting), options, console)
+    if former:
+        lines = fingerprint.list_differences(former, fitting)
+        return _report_differences(lines, options, console)
     text = fingerprint.write_text(fitting)
     more = {'FINGERPRINT': fingerprint.hash_text(text)}
     if options.ros2_control:
@@ -71,8 +71,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             depends.append('transmission_interface')
         more['DEPENDS'] = '\n'.join(f'  <depend>{depend}</depend>' for depend in depends)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
-        units = _find_units(whole, robot)
-        write_folder(compiled, Path(made), whole.description.name, units, more)
+        write_folder(compiled, Path(made), whole.description, more)
         (Path(made) / fingerprint.FILE).write_text(text, encoding='utf-8')
     rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
     for direction, program in compiled.programs.items():
@@ -123,11 +122,11 @@ def _accept_errors(
 def _report_differences(
     lines: Sequence[str], options: argparse.Namespace, console: Console
 ) -> Exit:
-    folder, file = printable(options.check), printable(options.file)
     for line in lines:
         console.out.line(printable(line))
-    result = f'does not fit {file}; differences: {len(lines)}' if lines else f'fits {file}'
-    console.out.line(f'{folder} {result}')
+    verdict = f'does not fit {options.file}; differences: {len(lines)}'
+    verdict = verdict if lines else f'fits {options.file}'
+    console.out.line(printable(f'{options.check} {verdict}'))
     return Exit.ERRORS if lines else Exit.OK
 
 
@@ -155,8 +154,8 @@ def _load_robot(
 
 def _check_blocks(whole: RobotTransmissions, robot: Robot) -> None:
     """Refuse a robot that a component of ros2_control cannot map."""
-    own = [binding.spec for binding in robot.bindings if not binding.is_identity]
-    if others := [each.name for each in own if each.dialect != 'ros2_control']:
+    specs = [binding.spec for binding in robot.bindings if not binding.is_identity]
+    if others := [spec.name for spec in specs if spec.dialect != 'ros2_control']:
         raise UsageError(
             '--ros2-control: expected transmissions inside of <ros2_control>, found '
             f'{printable(", ".join(others))} outside of it'
@@ -185,27 +184,16 @@ def _find_name(given: str | None, robot_name: str) -> str:
 
 def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
     """Return the joints of some transmissions, or of all."""
-    known = {binding.spec.name: binding for binding in robot.bindings if not binding.is_identity}
-    refused = {each.name for each in robot.refused}  # with an error, see _accept_errors
+    bindings = {
+        binding.spec.name: binding for binding in robot.bindings if not binding.is_identity
+    }
+    refused = {spec.name for spec in robot.refused}  # with an error, see _accept_errors
     for name in names:
-        if name not in {*known, *refused}:
+        if name not in bindings and name not in refused:
             raise UsageError(
                 f"--transmission: there is no transmission '{printable(name)}', expected one of "
-                f'{printable(", ".join(known)) or "none"}'
+                f'{printable(", ".join(bindings)) or "none"}'
             )
-    wanted = [known[name] for name in names if name in known] if names else robot.bindings
-    places = sorted({joint for each in wanted for joint in each.all_joints})
-    return [robot.joint_names[place] for place in places]
-
-
-def _find_units(whole: RobotTransmissions, robot: Robot) -> Mapping[str, Sequence[str]]:
-    """Return the units of the positions of actuators and joints."""
-    actuators = {
-        member.name: actuator_unit(whole.description, binding)
-        for binding in robot.bindings
-        for member in binding.spec.actuators
-    }
-    return {
-        'actuator': [actuators[name] for name in robot.actuator_names],
-        'joint': [joint_unit(whole.description, name) for name in robot.joint_names],
-    }
+    wanted = [bindings[name] for name in names if name in bindings] if names else robot.bindings
+    numbers = sorted({joint for binding in wanted for joint in binding.all_joints})
+    return [robot.joint_names[number] for number in numbers]

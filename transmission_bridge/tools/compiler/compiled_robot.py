@@ -92,32 +92,31 @@ class LiveNumbers:
             values += affine.numbers.tolist()
             for binding, part in iterate_parts(robot.mechanisms(direction), direction):
                 first = len(values)
-                for place, path in part.live.items():
-                    rules[first + place] = LiveRule(_name(robot, binding, path))
+                for index, path in part.live.items():
+                    rules[first + index] = LiveRule(_name(robot, binding, path))
                     # In bare coordinates the bounds do not depend on reductions and offsets.
-                    if place >= len(part.numbers) - part.solver.corrector.counts[-1]:
-                        bounds = unknown.setdefault(rules[first + place].itself, {})
+                    if index >= len(part.numbers) - part.solver.corrector.counts[-1]:
+                        bounds = unknown.setdefault(rules[first + index].itself, {})
                         bounds |= {first + k: x for k, x in part.unknown_bounds.items()}
                 values += part.numbers
             counts[direction] = len(values) - begin
-        known = {b'': range(0)}
+        ranges = {b'': range(0)}
         tables: dict[Direction, tuple[range, ...]] = {}
         for direction in DIRECTIONS:
-            found = []
+            kept = []
             for _, part in iterate_parts(robot.mechanisms(direction), direction):
                 # Without a warm start nothing is searched for.
                 key = part.table.tobytes() if part.solver.n_start else b''
-                if key not in known:
-                    known[key] = range(len(values), len(values) + len(part.table))
+                if key not in ranges:
+                    ranges[key] = range(len(values), len(values) + len(part.table))
                     values += part.table.tolist()
-                found.append(known[key])
-            tables[direction] = tuple(found)
+                kept.append(ranges[key])
+            tables[direction] = tuple(kept)
         used = {x for rule in rules.values() for x in (rule.itself, *dict(rule.factors))}
         able = [parameter for parameter in robot.parameters.values() if parameter.is_of_map]
-        live = tuple(each for each in able if each.name in used)
-        fixed = tuple(each.name for each in able if each.name not in used)
-        found_bounds = enumerate(unknown.get(each.name) for each in live)
-        reshaping = {k: each for k, each in found_bounds if each}
+        live = tuple(tunable for tunable in able if tunable.name in used)
+        fixed = tuple(tunable.name for tunable in able if tunable.name not in used)
+        reshaping = {k: unknown[x.name] for k, x in enumerate(live) if x.name in unknown}
         return cls(np.array(values), counts, tables, rules, live, fixed, reshaping)
 
     def evaluate_rules(self, values: Sequence[float]) -> Array:
@@ -127,18 +126,18 @@ class LiveNumbers:
         The operations are those of the C code, in their order.
         """
         result = self.values.copy()
-        now = {each.name: value for each, value in zip(self.tunables, values, strict=True)}
-        ratios = {each.name: now[each.name] / each.value for each in self.tunables if each.value}
-        for place, rule in self.rules.items():
+        now = dict(zip((tunable.name for tunable in self.tunables), values, strict=True))
+        ratios = {x.name: now[x.name] / x.value for x in self.tunables if x.value}
+        for index, rule in self.rules.items():
             if rule.itself:
-                result[place] = now[rule.itself]
+                result[index] = now[rule.itself]
             for name, exponent in rule.factors:
-                number, ratio = result[place], ratios[name]
-                result[place] = number * ratio if exponent > 0 else number / ratio
+                number, ratio = result[index], ratios[name]
+                result[index] = number * ratio if exponent > 0 else number / ratio
         for which, bounds in self.reshaping.items():
             if values[which] != self.tunables[which].value:
-                for place, value in bounds.items():
-                    result[place] = value
+                for index, value in bounds.items():
+                    result[index] = value
         return result
 
 
@@ -154,9 +153,9 @@ def _affine_rules(
         for row, field in enumerate(FIELDS):
             factors = binding.transmission.list_factors(direction, INTERFACES[field])
             for k in selected:
-                for place, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
-                    found = factors[k][inputs.index(place - row * affine.n_in // ROWS)]
-                    names = ((_name(robot, binding, path), e) for path, e in found)
+                for index, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
+                    powers = factors[k][inputs.index(index - row * affine.n_in // ROWS)]
+                    names = ((_name(robot, binding, path), power) for path, power in powers)
                     yield number, LiveRule('', tuple(name for name in names if name[0]))
         for k, path in list_paths(binding.transmission.joint_offset).items():
             yield offsets + binding.joints[k], LiveRule(_name(robot, binding, path))
@@ -233,7 +232,7 @@ class CompiledRobot:
     def members(self, direction: Direction) -> list[tuple[list[int], list[int]]]:
         """Return the indices of inputs and outputs of each transmission, in their order."""
         indices = (binding.member_indices(direction) for binding in self.robot.bindings)
-        return [(inputs.tolist(), outputs[own].tolist()) for inputs, outputs, own in indices]
+        return [(inputs.tolist(), outputs[mapped].tolist()) for inputs, outputs, mapped in indices]
 
     def owners(self, direction: Direction) -> tuple[int, ...]:
         """Return the index of the transmission of each mechanism."""
@@ -267,8 +266,8 @@ class StateModel:
     def map_rows(self, direction: Direction, rows: Array) -> tuple[Array, int]:
         """Return the mapped rows and the status; a fourth row has the measured positions."""
         function = self._functions[direction]
-        known = np.where(np.isfinite(rows), rows, math.nan)
-        given, measured = known[:ROWS], known[-1] if len(known) > ROWS else known[0]
+        finite = np.where(np.isfinite(rows), rows, math.nan)
+        given, measured = finite[:ROWS], finite[-1] if len(finite) > ROWS else finite[0]
         function.places[...] = np.where(np.isnan(given[0]), measured, given[0]), measured
         mapped = function.map_rows(given).copy()
         status = reduce(or_, map(int, function.status.tolist()), 0)
@@ -314,7 +313,20 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
     random, tunables = np.random.default_rng(seed), compiled.live.tunables
     values = [tunable.value for tunable in tunables]
     model = StateModel(compiled, values)
-    centres, widths = _find_ranges(compiled)
+    centres, widths = np.zeros((2, len(compiled.robot.actuator_names)))
+    widths += 1.0
+    for binding in compiled.robot.bindings:
+        domain = getattr(binding.transmission, 'domain', None)
+        if domain is None:
+            continue
+        low, high = np.array(domain.lower), np.array(domain.upper)
+        if domain.space == 'joint':
+            # The range of the actuators, from a grid of joint positions.
+            mapped = binding.map(DIRECTIONS[1], 'position', domain.grid(9))
+            low, high = np.nanmin(mapped, axis=0), np.nanmax(mapped, axis=0)
+        actuators = list(binding.actuators)
+        centres[actuators], widths[actuators] = (low + high) / 2, high - low
+    widths[~np.isfinite(widths)] = 1.0
     phase = random.uniform(0.0, 2.0 * math.pi, len(centres))
     speed = random.uniform(0.5, 1.5, len(centres))
     joints = np.full(len(compiled.robot.joint_names), math.nan)
@@ -351,24 +363,6 @@ def _disturb(rows: Array, number: int, random: np.random.Generator) -> Array:
     return result
 
 
-def _find_ranges(compiled: CompiledRobot) -> tuple[Array, Array]:
-    """Return the middle and the width of the ranges of the actuators."""
-    count = len(compiled.robot.actuator_names)
-    centres, widths = np.zeros(count), np.ones(count)
-    for binding in compiled.robot.bindings:
-        domain = getattr(binding.transmission, 'domain', None)
-        if domain is None:
-            continue
-        low, high = np.array(domain.lower), np.array(domain.upper)
-        if domain.space == 'joint':
-            # The range of the actuators, from a grid of joint positions.
-            mapped = binding.map(DIRECTIONS[1], 'position', domain.grid(9))
-            low, high = np.nanmin(mapped, axis=0), np.nanmax(mapped, axis=0)
-        places = list(binding.actuators)
-        centres[places], widths[places] = (low + high) / 2, high - low
-    return centres, np.where(np.isfinite(widths), widths, 1.0)
-
-
 def _cache_by_node(count: Callable[[Any], int]) -> Callable[[Any], int]:
     """Keep the results by function: CasADi returns a new object for one function each time."""
     results: dict[int, tuple[Any, int]] = {}
@@ -393,18 +387,18 @@ def count_operations(function: Any) -> int:
     """
     if function.is_a('SXFunction'):
         return int(function.n_instructions())
-    if function.is_a('MXFunction'):
-        return sum(_count_instruction(function, k) for k in range(function.n_instructions()))
-    branches = function.info()  # of a switch
-    return max(map(count_operations, (*branches['f'], branches['f_def'])))
-
-
-def _count_instruction(function: Any, place: int) -> int:
-    kind = function.instruction_id(place)
-    if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
-        return 0
-    node = function.instruction_MX(place)
-    if kind == ca.OP_CALL:
-        return count_operations(node.which_function())
-    # A product is the second factor times the third, added to the first one.
-    return int(node.nnz() * (node.dep(1).shape[1] if kind == ca.OP_MTIMES else 1))
+    if not function.is_a('MXFunction'):
+        branches = function.info()  # of a switch
+        return max(map(count_operations, (*branches['f'], branches['f_def'])))
+    count = 0
+    for index in range(function.n_instructions()):
+        kind = function.instruction_id(index)
+        if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
+            continue
+        node = function.instruction_MX(index)
+        if kind == ca.OP_CALL:
+            count += count_operations(node.which_function())
+        else:
+            # A product is the second factor times the third, added to the first one.
+            count += int(node.nnz() * (node.dep(1).shape[1] if kind == ca.OP_MTIMES else 1))
+    return count

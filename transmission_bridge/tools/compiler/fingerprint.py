@@ -16,7 +16,7 @@ import re
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
-from transmission_bridge.description import JointSpec, ParameterSpec
+from transmission_bridge.description import ParameterSpec
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions import Binding, Registry, RobotTransmissions
@@ -41,8 +41,8 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
     :param whole: The whole robot.
     """
     robot, registry = compiled.robot, Registry()
-    joints = dict.fromkeys(robot.joint_names, False)
-    found: dict[str, Any] = {
+    in_loop = dict.fromkeys(robot.joint_names, False)
+    entries: dict[str, Any] = {
         'name': compiled.name,
         'transmission_bridge': version('transmission_bridge'),
         'casadi': version('casadi'),
@@ -50,20 +50,35 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
         'joints': robot.joint_names,
     }
     for binding in robot.bindings:
-        known = binding.spec.type
-        found[f'{PREFIX}{binding.spec.name}.type'] = known
-        if known:
-            found[f'{PREFIX}{binding.spec.name}.provider'] = registry.find_provider(known)
-        found.update(_list_transmission(binding))
-        joints |= dict.fromkeys(linkage_joints(whole.description, binding.spec, fixed=True), True)
+        type_name, path = binding.spec.type, f'{PREFIX}{binding.spec.name}'
+        entries[f'{path}.type'] = type_name
+        if type_name:
+            entries[f'{path}.provider'] = registry.find_provider(type_name)
+        entries.update(_list_transmission(binding))
+        in_loop |= dict.fromkeys(linkage_joints(whole.description, binding.spec, fixed=True), True)
     for name, tunables in robot.named_tunables.items():
         if values := [tunable.value for tunable in tunables if tunable.is_of_map]:
-            found[PREFIX + name] = values[0] if len(values) == 1 else values
+            entries[PREFIX + name] = values[0] if len(values) == 1 else values
     for joint in whole.description.joints:
-        if joint.name in joints:
-            found.update(_list_joint(joint, joints[joint.name]))
-    found[FUNCTIONS] = _hash_functions(compiled)
-    made: Fingerprint = json.loads(json.dumps(found, allow_nan=False))
+        prefix = f'joints.{joint.name}'
+        if joint.name in in_loop:
+            entries[f'{prefix}.type'] = joint.type
+        if in_loop.get(joint.name):
+            entries |= {
+                f'{prefix}.links': [joint.parent, joint.child],
+                f'{prefix}.axis': joint.axis,
+            }
+            for part in ('origin', 'mimic', 'limits'):
+                numbers = asdict(spec) if (spec := getattr(joint, part)) else {}
+                for name, number in numbers.items():
+                    if name not in ('velocity', 'effort'):
+                        entries[f'{prefix}.{part}.{name}'] = number
+    # Other machines round differently, and the tables stand after the numbers of both directions.
+    text = re.sub(r'/\*.*?\*/', '', compiled.functions, flags=re.DOTALL)
+    text = re.sub(r'\b\d+\.\d*(e[+-]?\d+)?', lambda number: _rounded(float(number[0])), text)
+    live = compiled.live.values[: sum(compiled.live.counts.values())].tolist()
+    entries[FUNCTIONS] = hash_text(f'{text}{" ".join(map(_rounded, live))}')
+    made: Fingerprint = json.loads(json.dumps(entries, allow_nan=False))
     return made
 
 
@@ -99,19 +114,17 @@ def read_fingerprint(folder: str) -> Fingerprint:
 
 def list_differences(compiled: Fingerprint, robot: Fingerprint) -> list[str]:
     """Return a line for each entry that differs."""
-    lines = [
-        f'{name}: compiled {_word(compiled, name)}, robot {_word(robot, name)}'
-        for name in dict.fromkeys((*compiled, *robot))
-        if not _is_same(compiled.get(name), robot.get(name))
-    ]
+    lines = []
+    for name in dict.fromkeys((*compiled, *robot)):
+        one, other = compiled.get(name), robot.get(name)
+        if isinstance(one, float) and isinstance(other, float):
+            # Lengths that a type computes are rounded by the machine.
+            is_same = math.isclose(one, other, rel_tol=1e-12)
+        else:
+            is_same = one == other
+        if not is_same:
+            lines.append(f'{name}: compiled {_word(compiled, name)}, robot {_word(robot, name)}')
     return lines if len(lines) < 2 else [x for x in lines if not x.startswith(f'{FUNCTIONS}: ')]
-
-
-def _is_same(one: object, other: object) -> bool:
-    """Return whether values are equal; lengths that a type computes are rounded by the machine."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-12)
-    return one == other
 
 
 def _word(fingerprint: Fingerprint, name: str) -> str:
@@ -121,67 +134,47 @@ def _word(fingerprint: Fingerprint, name: str) -> str:
 
 def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:
     """Yield the elements of a transmission that are not live numbers or limits of actuators."""
-    spec, place = binding.spec, f'{PREFIX}{binding.spec.name}'
+    spec, prefix = binding.spec, f'{PREFIX}{binding.spec.name}'
     paths = [tunable.path for tunable in binding.tunables]
     numbers = {path[:n] for path in paths for n in range(len(path) + 1)}
     numbers |= {(*path[:2], path[-1]) for path in paths if path[2:3] == ('limit',)}
-    texts: list[tuple[tuple[str, ...], Sequence[ParameterSpec]]] = [((), spec.parameters)]
-    for side, ends in (('joints', spec.joints), ('actuators', spec.actuators)):
-        yield f'{place}.{side}', [end.name for end in ends]
-        for end in ends:
-            texts.append(((side, end.name), end.parameters))
-            yield f'{place}.{side}.{end.name}.mechanical_reduction', end.mechanical_reduction
-            yield f'{place}.{side}.{end.name}.offset', end.offset
-    for path, parameters in texts:
+    owners: list[tuple[tuple[str, ...], Sequence[ParameterSpec]]] = [((), spec.parameters)]
+    for side, members in (('joints', spec.joints), ('actuators', spec.actuators)):
+        yield f'{prefix}.{side}', [member.name for member in members]
+        for member in members:
+            owners.append(((side, member.name), member.parameters))
+            for number in ('mechanical_reduction', 'offset'):
+                yield f'{prefix}.{side}.{member.name}.{number}', getattr(member, number)
+    for path, parameters in owners:
         left = [
-            each
-            for each in parameters
-            if (*path, each.name) not in numbers and each.name not in {*UNITS, *CONSTANTS}
+            parameter
+            for parameter in parameters
+            if (*path, parameter.name) not in numbers
+            and parameter.name not in {*UNITS, *CONSTANTS}
         ]
-        yield from _list_parameters('.'.join((place, *path)), left)
-    for name, is_owned in zip((end.name for end in spec.actuators), binding.owned, strict=True):
-        yield f'{place}.actuators.{name}.commanded', is_owned
-        if name in binding.units:
-            units = (f'{x.text or "SI"} ({x.scale!r})' for x in binding.units[name].all_units)
-            yield f'{place}.actuators.{name}.units', list(units)
+        yield from _list_parameters('.'.join((prefix, *path)), left)
+    for actuator, is_owned in zip(spec.actuators, binding.owned, strict=True):
+        yield f'{prefix}.actuators.{actuator.name}.commanded', is_owned
+        if units := binding.units.get(actuator.name):
+            texts = [f'{unit.text or "SI"} ({unit.scale!r})' for unit in units.all_units]
+            yield f'{prefix}.actuators.{actuator.name}.units', texts
 
 
-def _list_parameters(place: str, parameters: Sequence[ParameterSpec]) -> Iterator[tuple[str, str]]:
+def _list_parameters(
+    prefix: str, parameters: Sequence[ParameterSpec]
+) -> Iterator[tuple[str, str]]:
     """Yield the texts of elements; those of one name are numbered."""
     names = [parameter.name for parameter in parameters]
-    for index, each in enumerate(parameters):
-        several = f'.{names[:index].count(each.name) + 1}' * (names.count(each.name) > 1)
-        start = f'{place}.{each.name}{several}'
-        if each.value:
-            yield start, each.value
-        attributes = (pair for pair in each.attributes if pair != ('name', each.name))
-        yield from ((f'{start}.{name}', value) for name, value in attributes)
-        yield from _list_parameters(start, each.children)
-
-
-def _list_joint(joint: JointSpec, is_in_loop: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the type of a joint, and its geometry in a linkage."""
-    place = f'joints.{joint.name}'
-    yield f'{place}.type', joint.type
-    if is_in_loop:
-        yield f'{place}.links', [joint.parent, joint.child]
-        yield f'{place}.axis', joint.axis
-        for part in ('origin', 'mimic', 'limits'):
-            values = asdict(known) if (known := getattr(joint, part)) else {}
-            yield from (
-                (f'{place}.{part}.{name}', value)
-                for name, value in values.items()
-                if name not in ('velocity', 'effort')
-            )
-
-
-def _hash_functions(compiled: CompiledRobot) -> str:
-    """Return a hash of the functions and their numbers; other machines round differently."""
-    text = re.sub(r'/\*.*?\*/', '', compiled.functions, flags=re.DOTALL)
-    text = re.sub(r'\b\d+\.\d*(e[+-]?\d+)?', lambda found: _rounded(float(found[0])), text)
-    # The tables stand after the numbers of both directions.
-    values = compiled.live.values[: sum(compiled.live.counts.values())].tolist()
-    return hash_text(f'{text}{" ".join(map(_rounded, values))}')
+    for index, parameter in enumerate(parameters):
+        name = parameter.name
+        several = f'.{names[:index].count(name) + 1}' * (names.count(name) > 1)
+        start = f'{prefix}.{name}{several}'
+        if parameter.value:
+            yield start, parameter.value
+        for attribute in parameter.attributes:
+            if attribute != ('name', name):
+                yield f'{start}.{attribute[0]}', attribute[1]
+        yield from _list_parameters(start, parameter.children)
 
 
 def _rounded(number: float) -> str:

@@ -14,20 +14,20 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
 from transmission_bridge.tools.files import check_output, parse_yaml, write_output
 from transmission_bridge.tools.loops.formats import (
-    read_closing_frames,
-    read_loop_closures,
-    read_robot_yaml,
-)
-from transmission_bridge.tools.loops.found import (
     follow_mimics,
     Found,
     JOINT,
     LoopMotor,
+    read_closing_frames,
+    read_loop_closures,
+    read_robot_yaml,
     require_name,
 )
 from transmission_bridge.tools.loops.mjcf import read_mjcf
 from transmission_bridge.tools.robot import read_robot_file
-from transmission_bridge.transmissions.linkage import LOOP_TYPES
+
+#: Keys of a mechanism in the JSON that are as its attributes.
+_MECHANISM = ('name', 'joints', 'rank', 'mobility', 'tolerance', 'drivable', 'commanded')
 
 #: Readers of YAML files, by a key that the file has.
 _YAML = {'closures': read_loop_closures, 'closed_loop': read_robot_yaml}
@@ -56,22 +56,28 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         mechanisms = proposal.propose_linkages(
             load_description(framed), loops, found.driven, chosen, options.command
         )
-        moved = {name: mechanism for mechanism in mechanisms for name in mechanism.motions.names}
+        moved = {name for mechanism in mechanisms for name in mechanism.joints}
         couplings = propose_couplings(robot, found, chosen, moved)
-        _check_free(robot, mechanisms, couplings)
+        commanded = [name for mechanism in mechanisms for name in mechanism.commanded]
+        commanded += [name for coupling in couplings for name in coupling.joints]
+        for spec in robot.transmissions:
+            for name in (joint.name for joint in spec.joints if joint.name in commanded):
+                raise UsageError(
+                    f"joint '{name}' has transmission '{spec.name}' (line {spec.line}) in this "
+                    'file already: remove it, or give another --command'
+                )
     except (TransmissionError, UsageError):
         for note in found.notes:  # what was not read is a likely cause
             console.err.line(printable(f'note: {note}'))
         raise
     notes = list(found.notes)
-    drives = [mechanism.drive for mechanism in mechanisms]
-    idle = [drive for drive in drives if drive.driven and {*drive.driven} <= {*drive.commanded}]
+    idle = [part for part in mechanisms if part.driven and {*part.driven} <= {*part.commanded}]
     notes += [
-        f'the motors of {", ".join(drive.driven)} turn the joints that they command, so no loop '
-        'has a use: give the joints of the cranks by --drive'
-        for drive in idle
+        f'the motors of {", ".join(mechanism.driven)} turn the joints that they command, so no '
+        'loop has a use: give the joints of the cranks by --drive'
+        for mechanism in idle
     ]
-    choices = [*(drive.choice for drive in drives), *(coupling.choice for coupling in couplings)]
+    choices = [*(part.choice for part in mechanisms), *(part.choice for part in couplings)]
     is_complete = not any(choices) and not idle
     if is_complete:
         result = writing.add_transmissions(framed, mechanisms, couplings)
@@ -82,11 +88,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
                 notes.append(f'replace the plugin {writing.PLACEHOLDER} by your own')
     elif options.output:
         notes.append('nothing is written before these choices are made')
-    document = {
-        'mechanisms': [_document_mechanism(mechanism) for mechanism in mechanisms],
-        'couplings': [_document_coupling(coupling) for coupling in couplings],
-        'notes': notes,
-    }
+    document = _make_document(mechanisms, couplings, notes)
     return Result(
         map(printable, _describe(document)), document, Exit.OK if is_complete else Exit.ERRORS
     )
@@ -112,18 +114,6 @@ def _read_loops(robot: RobotDescription, source: str | None) -> Found:
     )
 
 
-def _check_free(robot: RobotDescription, mechanisms: Any, couplings: Any) -> None:
-    """Raise an error if a joint has a transmission already."""
-    commanded = [name for mechanism in mechanisms for name in mechanism.drive.commanded]
-    commanded += [name for coupling in couplings for name in coupling.joints]
-    for spec in robot.transmissions:
-        for name in (joint.name for joint in spec.joints if joint.name in commanded):
-            raise UsageError(
-                f"joint '{name}' has transmission '{spec.name}' (line {spec.line}) in this file "
-                'already: remove it, or give another --command'
-            )
-
-
 def _read_motors(
     robot: RobotDescription, pairs: Sequence[str], found: Found
 ) -> dict[str, LoopMotor]:
@@ -141,43 +131,33 @@ def _read_motors(
 # -- output --------------------------------------------------------------------------------------
 
 
-def _document_mechanism(mechanism: Any) -> dict[str, Any]:
-    drive = mechanism.drive
+def _make_document(mechanisms: Any, couplings: Any, notes: Sequence[str]) -> Any:
+    """Return the JSON, from which the text is made."""
     return {
-        'name': mechanism.name,
-        'joints': list(mechanism.motions.names),
-        'rank': mechanism.rank,
-        'mobility': mechanism.mobility,
-        'tolerance': mechanism.tolerance,
-        'loops': [
+        'mechanisms': [
             {
-                'type': loop.loop.type,
-                'frames': [loop.loop.frame1, loop.loop.frame2],
-                'equations': LOOP_TYPES[loop.loop.type],
-                'rank': loop.rank,
-                'joints': list(loop.joints),
-                'gap': list(loop.gap),
+                **{key: getattr(mechanism, key) for key in _MECHANISM},
+                'loops': [loop._asdict() for loop in mechanism.loops],
+                'driven': {joint: motor.name for joint, motor in mechanism.driven.items()},
+                'passive': [name for name in mechanism.joints if name not in mechanism.driven],
+                'choice': mechanism.choice and mechanism.choice._asdict(),
             }
-            for loop in mechanism.loops
+            for mechanism in mechanisms
         ],
-        'drivable': list(mechanism.drivable),
-        'driven': {joint: motor.name for joint, motor in drive.driven.items()},
-        'passive': [name for name in mechanism.motions.names if name not in drive.driven],
-        'commanded': list(drive.commanded),
-        'choice': drive.choice and drive.choice._asdict(),
-    }
-
-
-def _document_coupling(coupling: Any) -> dict[str, Any]:
-    return {
-        'name': coupling.name,
-        'joints': list(coupling.joints),
-        'motors': [motor.name for motor in coupling.motors],
-        'matrix': coupling.matrix.tolist(),
-        'offset': coupling.offset.tolist(),
-        'points': coupling.table.tolist(),
-        'error': coupling.error,
-        'choice': coupling.choice and coupling.choice._asdict(),
+        'couplings': [
+            {
+                'name': coupling.name,
+                'joints': coupling.joints,
+                'motors': [motor.name for motor in coupling.motors],
+                'matrix': coupling.matrix.tolist(),
+                'offset': coupling.offset.tolist(),
+                'points': coupling.table.tolist(),
+                'error': coupling.error,
+                'choice': coupling.choice and coupling.choice._asdict(),
+            }
+            for coupling in couplings
+        ],
+        'notes': notes,
     }
 
 
@@ -193,7 +173,6 @@ def _describe(document: Any) -> Iterator[str]:
             names = mechanism[key].items() if key == 'driven' else mechanism[key]
             words = (' by '.join(name) if key == 'driven' else name for name in names)
             yield f'  {key}: {", ".join(words) or "none"}'
-        yield from _describe_choice(mechanism['choice'])
     for coupling in document['couplings']:
         joints = ', '.join(coupling['joints'])
         yield f'{coupling["name"]}: joints {joints}; motors {coupling["motors"]}'
@@ -204,16 +183,12 @@ def _describe(document: Any) -> Iterator[str]:
                 f'  polynomials as a table of {len(coupling["points"])} points, at most '
                 f'{coupling["error"]:.2g} rad or m beside them'
             )
-        yield from _describe_choice(coupling['choice'])
+    for part in (*document['mechanisms'], *document['couplings']):
+        if choice := part['choice']:
+            # Idle motions, as of a rod about its axis, need no motor.
+            least, value = ('at most ', '=MOTOR') if choice['option'] == '--drive' else ('', '')
+            yield (
+                f'{part["name"]}: choose {least}{choice["number"]} with {choice["option"]} '
+                f'JOINT{value} ...: {", ".join(choice["among"])}'
+            )
     yield from (f'note: {note}' for note in document['notes'])
-
-
-def _describe_choice(choice: Any) -> Iterator[str]:
-    if choice:
-        # Idle motions, as of a rod about its axis, need no motor.
-        is_drive = choice['option'] == '--drive'
-        words = ('at most ', '=MOTOR') if is_drive else ('', '')
-        yield (
-            f'  choose {words[0]}{choice["number"]} with {choice["option"]} JOINT{words[1]} ...: '
-            + ', '.join(choice['among'])
-        )

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 import math
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -16,7 +15,7 @@ from numpy.polynomial import Polynomial
 from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import Choice, CouplingRow, Found, LoopMotor
+from transmission_bridge.tools.loops.formats import Choice, CouplingRow, Found, LoopMotor
 from transmission_bridge.transmissions import TabulatedTransmission
 from transmission_bridge.types import Array
 
@@ -54,7 +53,7 @@ def propose_couplings(
     robot: RobotDescription,
     found: Found,
     chosen: Mapping[str, LoopMotor],
-    taken: Mapping[str, Any],
+    taken: Collection[str],
 ) -> list[Coupling]:
     """
     Return the joints that rows connect, each group with its map.
@@ -78,13 +77,13 @@ def propose_couplings(
     couplings = []
     for rows in groups:
         joints = tuple(dict.fromkeys(name for row in rows for name in row.weights))
-        own = {name: chosen[name] for name in joints if name in chosen} or {
+        motors = {name: chosen[name] for name in joints if name in chosen} or {
             name: found.driven[name] for name in joints if name in found.driven
         }
         if all(row.curve is None for row in rows):
-            couplings.append(_solve_rows(rows, joints, own))
+            couplings.append(_solve_rows(rows, joints, motors))
         else:
-            couplings.append(_tabulate_rows(rows, joints, own, robot))
+            couplings.append(_tabulate_rows(rows, joints, motors, robot))
     return [
         replace(coupling, name=f'coupling_{number}' if number > 1 else 'coupling')
         for number, coupling in enumerate(couplings, 1)
@@ -92,18 +91,21 @@ def propose_couplings(
 
 
 def _solve_rows(
-    rows: Sequence[CouplingRow], joints: tuple[str, ...], own: Mapping[str, LoopMotor]
+    rows: Sequence[CouplingRow], joints: tuple[str, ...], driven: Mapping[str, LoopMotor]
 ) -> Coupling:
-    missing = len(joints) - len(rows) - len(own)
+    missing = len(joints) - len(rows) - len(driven)
     leaders = [name for name in joints if all(next(iter(r.weights)) != name for r in rows)]
-    is_free = not own and all(row.motor is None for row in rows)
+    is_free = not driven and all(row.motor is None for row in rows)
     if is_free and missing == len(leaders) > 0:
-        own, missing = {name: LoopMotor(f'{name}_motor') for name in leaders}, 0
-    whole = [*rows, *(CouplingRow(name, {name: 1.0}, 0.0, motor) for name, motor in own.items())]
+        driven, missing = {name: LoopMotor(f'{name}_motor') for name in leaders}, 0
+    whole = [
+        *rows,
+        *(CouplingRow(name, {name: 1.0}, 0.0, motor) for name, motor in driven.items()),
+    ]
     motors = tuple(row.motor for row in whole if row.motor is not None)
     table = np.array([[row.weights.get(name, 0.0) for name in joints] for row in whole])
     if missing > 0:
-        among = tuple(name for name in joints if name not in own)
+        among = tuple(name for name in joints if name not in driven)
         choice = Choice('--drive', missing, among)
         return Coupling('', joints, motors, np.zeros((0, 0)), np.zeros(0), choice)
     if missing < 0 or np.linalg.matrix_rank(table) < len(joints):
@@ -120,13 +122,13 @@ def _solve_rows(
 def _tabulate_rows(
     rows: Sequence[CouplingRow],
     joints: tuple[str, ...],
-    own: Mapping[str, LoopMotor],
+    driven: Mapping[str, LoopMotor],
     robot: RobotDescription,
 ) -> Coupling:
     """Return the table of joints that are polynomials of one joint, over the limits of this."""
     curves: dict[str, tuple[str, Polynomial]] = {}
     motors: list[tuple[LoopMotor, Mapping[str, float]]] = [
-        (motor, {name: 1.0}) for name, motor in own.items()
+        (motor, {name: 1.0}) for name, motor in driven.items()
     ]
     for row in rows:
         if row.motor is not None:

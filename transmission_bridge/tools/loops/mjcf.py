@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 import math
 import os
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -31,7 +29,7 @@ from transmission_bridge.spatial import (
     rotation_from_quaternion,
 )
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import (
+from transmission_bridge.tools.loops.formats import (
     CouplingRow,
     Found,
     FoundLoop,
@@ -82,7 +80,6 @@ class Body:
             body = body.parent
 
 
-@dataclass(eq=False)
 class Mjcf:
     """
     The elements of a model.
@@ -96,30 +93,30 @@ class Mjcf:
     :raises UsageError: If a file or a number cannot be read.
     """
 
-    data: bytes
-    file: str
-    bodies: dict[str, Body] = field(default_factory=dict)
-    sites: dict[str, tuple[Body, Array]] = field(default_factory=dict)
-    joints: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, data: bytes, file: str) -> None:
+        self.file = file
+        self.bodies = {'world': Body('world', None, np.eye(4))}
+        self.sites: dict[str, tuple[Body, Array]] = {}
+        self.joints: dict[str, float] = {}
         self._files: list[str] = []
-        self._size = len(self.data)
+        self._size = len(data)
         self._defaults: dict[str, dict[str, dict[str, str]]] = {_MAIN: {}}
-        self._root = parse_xml(description_text(self.data, name=self.file))
-        self._sections = [*self._expand_children(self._root)]
+        self._sections = [*self._expand_children(parse_xml(description_text(data, name=file)))]
         compiler: dict[str, str] = {}
         for section in self._sections:
             compiler |= section.attributes if section.tag == 'compiler' else {}
         self._unit = math.radians(1.0) if compiler.get('angle') != 'radian' else 1.0
         self._order = compiler.get('eulerseq', 'xyz')
-        for each in self._sections:
-            if each.tag == 'default':
-                self._read_default(each, each.get('class') or _MAIN, {})
-        world = self.bodies['world'] = Body('world', None, np.eye(4))
-        for each in self._sections:
-            if each.tag == 'worldbody':
-                self._read_body(each, world, np.eye(4), '')
+        for section in self._sections:
+            if section.tag == 'default':
+                self._read_default(section, section.get('class') or _MAIN, {})
+        for section in self._sections:
+            if section.tag == 'worldbody':
+                self._read_body(section, self.bodies['world'], np.eye(4), '')
+
+    def locate(self, at: Element) -> str:
+        """Return file and line of an element, for errors."""
+        return f"'{self.file}': <{at.tag}> in line {at.line}"
 
     def list_elements(self, section: str) -> list[tuple[Element, Mapping[str, str]]]:
         """Return the elements of a section, with their attributes and defaults."""
@@ -147,8 +144,7 @@ class Mjcf:
             values = []
         if len(values) < len(default.split()):
             raise UsageError(
-                f"'{self.file}': <{at.tag}> in line {at.line}: {name}: expected numbers as "
-                f"'{default}', found '{text}'"
+                f"{self.locate(at)}: {name}: expected numbers as '{default}', found '{text}'"
             )
         return values
 
@@ -160,15 +156,14 @@ class Mjcf:
             if child.tag != 'include':
                 yield child
                 continue
-            name = child.get('file') or ''
-            folder = os.path.dirname(self.file)
+            name, folder = child.get('file') or '', os.path.dirname(self.file)
             path = os.path.join(folder, name)
             whole, real = os.path.realpath(folder), os.path.realpath(path)
             is_inside = os.path.commonpath([whole, real]) == whole and os.path.isfile(real)
             if not is_inside or path in self._files or len(self._files) >= MOST_FILES:
                 raise UsageError(
-                    f"'{self.file}': <include> in line {child.line}: expected a file in the same "
-                    f"folder, each once and at most {MOST_FILES}, found '{name}'"
+                    f'{self.locate(child)}: expected a file in the same folder, each once and at '
+                    f"most {MOST_FILES}, found '{name}'"
                 )
             self._files.append(path)
             data = read_robot_file(path)
@@ -182,22 +177,21 @@ class Mjcf:
     def _read_default(
         self, element: Element, name: str, above: Mapping[str, dict[str, str]]
     ) -> None:
-        values_by_tag = self._defaults[name] = {tag: {**values} for tag, values in above.items()}
+        values_by_tag = self._defaults[name] = {**above}
         children = [*self._expand_children(element)]
         for child in children:
             if child.tag != 'default':
                 tag = _tag_of_defaults(child)
                 values_by_tag[tag] = values_by_tag.get(tag, {}) | child.attributes
-        for each in children:
-            if each.tag == 'default':
-                self._read_default(each, each.get('class') or '', values_by_tag)
+        for child in children:
+            if child.tag == 'default':
+                self._read_default(child, child.get('class') or '', values_by_tag)
 
     def _attributes_of(self, element: Element, childclass: str) -> Mapping[str, str]:
         name = element.get('class') or childclass or _MAIN
         if name not in self._defaults:
             raise UsageError(
-                f"'{self.file}': <{element.tag}> in line {element.line}: expected a class of "
-                f"<default>, found '{name}'"
+                f"{self.locate(element)}: expected a class of <default>, found '{name}'"
             )
         return self._defaults[name].get(_tag_of_defaults(element), {}) | element.attributes
 
@@ -260,6 +254,9 @@ def _tag_of_defaults(element: Element) -> str:
     return ACTUATORS[0] if element.tag in ACTUATORS else element.tag
 
 
+#: Elements that are a loop, and its type.
+_LOOPS: dict[str, LoopType] = {'connect': 'point', 'weld': 'weld'}
+
 #: Largest difference of a body's frame and its link's [m or 1]; files are rounded.
 SAME_FRAME = 1e-3
 
@@ -283,112 +280,109 @@ class _Reader:
 
     def __init__(self, robot: RobotDescription, model: Mjcf) -> None:
         self._robot, self._model = robot, model
+        self._numbers, self._locate = model.numbers, model.locate
         self._links = [link.name for link in robot.links]
         self._joints = [joint.name for joint in robot.joints if joint.is_scalar]
         self._at = {name: model.joints[name] for name in self._joints if name in model.joints}
-        self._notes: list[str] = []
 
     def read(self) -> Found:
         """Return everything that is found."""
-        loops: list[FoundLoop] = []
-        rows: list[CouplingRow] = []
-        readers: dict[str, Callable[..., Any]] = {
-            'connect': partial(self._read_loop, 'point'),
-            'weld': partial(self._read_loop, 'weld'),
-            'joint': self._read_coupling,
-        }
-        for number, (each, values) in enumerate(self._model.list_elements('equality'), 1):
-            name = values.get('name') or f'{each.tag}_{number}'
-            if values.get('active') == 'false' or each.tag not in readers:
-                self._notes.append(f"<{each.tag}> '{name}' is not read, or not active")
-                continue
-            found = readers[each.tag](name, each, values)
-            if isinstance(found, FoundLoop):
-                loops.append(found)
+        loops, rows, notes = list[FoundLoop](), list[CouplingRow](), list[str]()
+        for number, (element, values) in enumerate(self._model.list_elements('equality'), 1):
+            name = values.get('name') or f'{element.tag}_{number}'
+            if values.get('active') == 'false' or element.tag not in (*_LOOPS, 'joint'):
+                notes.append(f"<{element.tag}> '{name}' is not read, or not active")
+            elif element.tag == 'joint':
+                rows.append(self._read_coupling(name, element, values))
             else:
-                rows.append(found)
-        motors, driven = self._read_motors()
-        rows += self._read_tendons(motors)
-        return Found(tuple(loops), tuple(rows), driven, tuple(self._notes))
-
-    def _place(self, at: Element) -> str:
-        return f"'{self._model.file}': <{at.tag}> in line {at.line}"
+                loops.append(self._read_loop(name, element, values))
+        # Motors by the tendon or by the joint that they move.
+        motors: dict[str, dict[str, LoopMotor]] = {'tendon': {}, 'joint': {}}
+        for element, values in self._model.list_elements('actuator'):
+            gear = self._numbers(values, 'gear', '1', element)[0] or 1.0
+            for key, moved in motors.items():
+                if element.tag in ACTUATORS and key in values:
+                    name = values.get('name') or f'{values[key]}_motor'
+                    moved[values[key]] = LoopMotor(name, gear)
+        for number, (element, values) in enumerate(self._model.list_elements('tendon'), 1):
+            name = values.get('name') or f'tendon_{number}'
+            if element.tag != 'fixed' or name not in motors['tendon']:
+                notes.append(f"tendon '{name}' is not fixed, or no motor moves it")
+                continue
+            weights = {
+                self._find_joint(part.attributes, 'joint', part): self._numbers(
+                    part.attributes, 'coef', '1', part
+                )[0]
+                for part in element.find_all('joint')
+            }
+            rows.append(CouplingRow(name, weights, 0.0, motors['tendon'][name]))
+        driven = {name: motor for name, motor in motors['joint'].items() if name in self._joints}
+        return Found(tuple(loops), tuple(rows), driven, tuple(notes))
 
     # -- loops ----------------------------------------------------------------------------------
 
-    def _read_loop(self, type_: LoopType, name: str, at: Element, values: Attributes) -> FoundLoop:
+    def _read_loop(self, name: str, at: Element, values: Attributes) -> FoundLoop:
+        type_, place = _LOOPS[at.tag], self._locate(at)
         if 'site1' in values or 'site2' in values:
             one, other = (self._find_site(values.get(key, ''), at) for key in ('site1', 'site2'))
             return FoundLoop(name, type_, (one, other))
-        bodies = [self._find_body(values.get(key, 'world'), at) for key in ('body1', 'body2')]
-        self._check_frames(bodies, at)
-        between = invert_pose(bodies[0].pose) @ bodies[1].pose
-        first = make_transform(np.eye(3), self._numbers(values, 'anchor', '0 0 0', at)[:3])
+        names = [values.get(key, 'world') for key in ('body1', 'body2')]
+        for body in names:
+            require_name(body, self._model.bodies, 'body of this file', place)
+            require_name(body, self._links, LINK, place)
+        base, end = (self._model.bodies[body] for body in names)
+        self._check_frames([base, end], at)
+        first = between = invert_pose(base.pose) @ end.pose
+        second = np.eye(4)
         if type_ == 'weld':
             relative = self._numbers(values, 'relpose', '0 0 0 0 0 0 0', at)
             quaternion = np.array(relative[3:7])
-            size = float(np.linalg.norm(quaternion))
-            # Without an orientation it is the pose at qpos0.
-            first = between
-            if size > 0.0:
-                first = make_transform(rotation_from_quaternion(quaternion / size), relative[:3])
-            return FoundLoop(name, type_, (Frame(bodies[0].name, first), Frame(bodies[1].name)))
-        second = invert_pose(between) @ first
-        second[:3, :3] = np.eye(3)
-        return FoundLoop(
-            name, type_, (Frame(bodies[0].name, first), Frame(bodies[1].name, second))
-        )
-
-    def _numbers(self, values: Attributes, name: str, default: str, at: Element) -> list[float]:
-        return self._model.numbers(values, name, default, at)
-
-    def _find_body(self, name: str, at: Element) -> Body:
-        require_name(name, self._model.bodies, 'body of this file', self._place(at))
-        require_name(name, self._links, LINK, self._place(at))
-        return self._model.bodies[name]
+            if quaternion.any():  # else it is the pose at qpos0
+                rotation = rotation_from_quaternion(quaternion / np.linalg.norm(quaternion))
+                first = make_transform(rotation, relative[:3])
+        else:
+            anchor = self._numbers(values, 'anchor', '0 0 0', at)[:3]
+            first = make_transform(np.eye(3), anchor)
+            second[:3, 3] = (invert_pose(between) @ first)[:3, 3]
+        return FoundLoop(name, type_, (Frame(base.name, first), Frame(end.name, second)))
 
     def _find_site(self, name: str, at: Element) -> Frame:
-        require_name(name, self._model.sites, 'site of this file', self._place(at))
+        require_name(name, self._model.sites, 'site of this file', self._locate(at))
         if name in self._links:  # the URDF has the same frame as a link
             return Frame(name)
         body, pose = self._model.sites[name]
-        require_name(body.name, self._links, LINK, f"{self._place(at)}: body of site '{name}'")
+        require_name(body.name, self._links, LINK, f"{self._locate(at)}: body of site '{name}'")
         self._check_frames([body], at)
         return Frame(body.name, pose)
 
     def _check_frames(self, bodies: list[Body], at: Element) -> None:
         """Check that bodies, and those that carry them, have the frames of their links."""
-        carriers = {each.name: each for body in bodies for each in body.line}
-        base, *others = [each for name, each in carriers.items() if name in self._links]
-        for each in others:
-            stated = invert_pose(base.pose) @ each.pose
-            drawn = pose_between(self._robot, base.name, each.name, self._at)
-            apart = float(np.abs(stated - drawn).max())
-            if apart > SAME_FRAME:
+        carriers = {carrier.name: carrier for body in bodies for carrier in body.line}
+        base, *others = [body for name, body in carriers.items() if name in self._links]
+        for body in others:
+            stated = invert_pose(base.pose) @ body.pose
+
+            def measure(link: str, stated: Array = stated) -> float:
+                drawn = pose_between(self._robot, base.name, link, self._at)
+                return float(np.abs(drawn - stated).max())
+
+            if (apart := measure(body.name)) > SAME_FRAME:
                 raise UsageError(
-                    f"{self._place(at)}: expected body '{each.name}' in the frame of its link, as "
-                    f"seen from '{base.name}', found {apart:.3g} (m or 1) beside it; "
-                    f'of the links, {self._nearest_link(base, stated)} is nearest'
+                    f"{self._locate(at)}: expected body '{body.name}' in the frame of its link, "
+                    f"as seen from '{base.name}', found {apart:.3g} (m or 1) beside it; "
+                    f'of the links, {min(self._links, key=measure)!r} is nearest'
                 )
-
-    def _nearest_link(self, base: Body, pose: Array) -> str:
-        """Return the link whose frame is nearest to a pose in the frame of a link."""
-
-        def apart(link: str) -> float:
-            return float(np.abs(pose_between(self._robot, base.name, link, self._at) - pose).max())
-
-        return repr(min(self._links, key=apart))
 
     # -- weighted sums of joints ----------------------------------------------------------------
 
     def _find_joint(self, values: Attributes, key: str, at: Element) -> str:
-        return require_name(values.get(key), self._joints, JOINT, f'{self._place(at)}: {key}')
+        return require_name(values.get(key), self._joints, JOINT, f'{self._locate(at)}: {key}')
 
     def _read_coupling(self, name: str, at: Element, values: Attributes) -> CouplingRow:
         """``q1 - ref1 = c0 + c1 (q2 - ref2) + c2 (q2 - ref2)^2 + ...``."""
         one = self._find_joint(values, 'joint1', at)
-        given = self._numbers(values, 'polycoef', '0', at)
-        stated = Polynomial([*given, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(given) :]])
+        coefficients = self._numbers(values, 'polycoef', '0', at)
+        stated = Polynomial([*coefficients, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(coefficients) :]])
         if 'joint2' not in values:
             return CouplingRow(name, {one: 1.0}, self._at.get(one, 0.0) + stated(0.0))
         other = self._find_joint(values, 'joint2', at)
@@ -396,29 +390,3 @@ class _Reader:
         constant, slope, *rest = curve.coef.tolist()
         weights = {one: 1.0, other: -slope}
         return CouplingRow(name, weights, constant, curve=curve if any(rest) else None)
-
-    def _read_motors(self) -> tuple[dict[str, LoopMotor], dict[str, LoopMotor]]:
-        """Return the motors of tendons and of joints, by their names."""
-        motors: dict[str, LoopMotor] = {}
-        driven: dict[str, LoopMotor] = {}
-        for each, values in self._model.list_elements('actuator'):
-            gear = self._numbers(values, 'gear', '1', each)[0] or 1.0
-            for key, turned in (('tendon', motors), ('joint', driven)):
-                if each.tag in ACTUATORS and key in values:
-                    name = values.get('name') or f'{values[key]}_motor'
-                    turned[values[key]] = LoopMotor(name, gear)
-        return motors, {name: motor for name, motor in driven.items() if name in self._joints}
-
-    def _read_tendons(self, motors: Mapping[str, LoopMotor]) -> Iterator[CouplingRow]:
-        for number, (each, values) in enumerate(self._model.list_elements('tendon'), 1):
-            name = values.get('name') or f'tendon_{number}'
-            if each.tag != 'fixed' or name not in motors:
-                self._notes.append(f"tendon '{name}' is not fixed, or no motor moves it")
-                continue
-            weights = {
-                self._find_joint(part.attributes, 'joint', part): self._numbers(
-                    part.attributes, 'coef', '1', part
-                )[0]
-                for part in each.find_all('joint')
-            }
-            yield CouplingRow(name, weights, 0.0, motors[name])

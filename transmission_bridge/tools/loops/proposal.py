@@ -14,18 +14,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.description import RobotDescription
+from transmission_bridge.description import JointSpec, RobotDescription
 from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import Choice, LoopMotor, pose_between
+from transmission_bridge.tools.loops.formats import Choice, LoopMotor, pose_between
 from transmission_bridge.transmissions.linkage import (
     group_joints,
     JointTree,
     LinkageSpec,
     Loop,
+    LOOP_TYPES,
+    LoopType,
     make_system,
     share_of_rank,
     Structure,
@@ -39,35 +42,25 @@ TOLERANCES = 1e-9, 1e-3
 ZERO = 1e-6
 
 
-@dataclass(frozen=True)
-class DrivenJoints:
-    """
-    Joints with the motors that move them.
-
-    :param driven: Motors by the joint that they turn.
-    :param commanded: The joints that are commanded.
-    :param choice: What is missing, ``None`` if nothing is.
-    """
-
-    driven: Mapping[str, LoopMotor]
-    commanded: tuple[str, ...] = ()
-    choice: Choice | None = None
-
-
-@dataclass(frozen=True)
-class LoopReport:
+class LoopReport(NamedTuple):
     """
     One loop in its mechanism.
 
-    :param loop: The loop.
+    :param type: As in ``<loop type>``.
+    :param frames: The links that it joins.
+    :param axis: Axis of a hinge, in both frames.
+    :param equations: Number of its equations.
+    :param rank: Number of the independent ones.
     :param joints: The joints that it depends on.
-    :param rank: Number of its independent equations.
     :param gap: Distance [m] and angle [rad] between its frames with all joints at zero.
     """
 
-    loop: Loop
-    joints: tuple[str, ...]
+    type: LoopType
+    frames: tuple[str, str]
+    axis: tuple[float, ...]
+    equations: int
     rank: int
+    joints: tuple[str, ...]
     gap: tuple[float, float]
 
 
@@ -109,28 +102,32 @@ class ProposedMechanism:
     Loops that share joints.
 
     :param name: Name for its transmission.
-    :param loops: Its loops.
-    :param motions: Its motions.
-    :param start: Positions of its joints in the assembly [rad or m].
+    :param joints: Its joints.
     :param rank: Number of its independent equations.
-    :param drivable: Joints that a motor can turn: they move, and their effort is not limited to 0.
     :param tolerance: Largest residual of its redundant equations.
-    :param drive: Its motors and commanded joints.
+    :param loops: Its loops.
+    :param start: Positions of its joints in the assembly [rad or m].
+    :param drivable: Joints that a motor can turn: they move, and their effort is not limited to 0.
+    :param driven: Motors by the joint that they turn.
+    :param commanded: The joints that are commanded.
+    :param choice: What is missing, ``None`` if nothing is.
     """
 
     name: str
-    loops: tuple[LoopReport, ...]
-    motions: Motions
-    start: Mapping[str, float]
+    joints: tuple[str, ...]
     rank: int
-    drivable: tuple[str, ...]
     tolerance: float
-    drive: DrivenJoints
+    loops: tuple[LoopReport, ...]
+    start: Mapping[str, float]
+    drivable: tuple[str, ...]
+    driven: Mapping[str, LoopMotor]
+    commanded: tuple[str, ...]
+    choice: Choice | None
 
     @property
     def mobility(self) -> int:
         """Number of independent motions, including idle ones, as of a rod about its axis."""
-        return len(self.motions.names) - self.rank
+        return len(self.joints) - self.rank
 
 
 def propose_linkages(
@@ -152,65 +149,62 @@ def propose_linkages(
     tree, variables = JointTree(robot.joints, robot.links), dict[str, int]()
     paths = [tree.find_path(loop, variables) for loop in loops]
     names = [*variables]
+    free = {
+        joint.name for joint in robot.joints if joint.limits is None or joint.limits.effort != 0.0
+    }
     mechanisms: list[ProposedMechanism] = []
     for group, loop_indices in group_joints(paths, len(names)):
-        joints = [names[k] for k in group]
-        structure, tolerance = _close_loops(tree, tuple(loops), joints, loop_indices)
-        slopes = structure.compute_slopes()
-        motions = _choose_motions(structure, slopes)
+        members = [names[k] for k in group]
+        structure, tolerance = _close_loops(tree, tuple(loops), members, loop_indices)
+        slopes, joints = structure.compute_slopes(), structure.names
+        share, bases = share_of_rank(structure.tolerance), []
+        for slope in slopes:
+            _, values, right = np.linalg.svd(slope)
+            if int((values > share * values.max(initial=0.0)).sum()) == structure.rank:
+                bases.append(right[structure.rank :].T)
+        motions = Motions(joints, tuple(bases))
         reports = []
-        for place, path in enumerate(structure.paths):
-            rows = slopes[:, [owner == place for owner in structure.closures.owners]]
-            pose = pose_between(robot, path.loop.frame1, path.loop.frame2)
-            members = tuple(structure.names[k] for k in sorted(path.variables))
+        for number, path in enumerate(structure.paths):
+            rows = slopes[:, [owner == number for owner in structure.closures.owners]]
+            loop, moved = path.loop, tuple(joints[k] for k in sorted(path.variables))
             rank = max(int(np.linalg.matrix_rank(row, 1e-5)) for row in rows)
-            reports.append(LoopReport(path.loop, members, rank, _measure_gap(path.loop, pose)))
-        drivable = _list_drivable(robot, motions)
+            gap = _measure_gap(loop, pose_between(robot, loop.frame1, loop.frame2))
+            frames, equations = (loop.frame1, loop.frame2), LOOP_TYPES[loop.type]
+            reports.append(LoopReport(loop.type, frames, loop.axis, equations, rank, moved, gap))
+        drivable = tuple(name for name in joints if name in free and motions.rank([name]))
         wanted = {name: motor for name, motor in chosen.items() if name in joints} or {
             name: motor for name, motor in driven.items() if name in joints
         }
-        drive = _choose_drive(robot, motions, drivable, wanted, commanded)
-        number = f'_{len(mechanisms) + 1}' if mechanisms else ''
-        start = dict(zip(structure.names, structure.start.tolist(), strict=True))
         mechanisms.append(
             ProposedMechanism(
-                name=f'linkage{number}',
-                loops=tuple(reports),
-                motions=motions,
-                start=start,
-                rank=structure.rank,
-                drivable=drivable,
-                tolerance=tolerance,
-                drive=drive,
+                f'linkage_{len(mechanisms) + 1}' if mechanisms else 'linkage',
+                joints,
+                structure.rank,
+                tolerance,
+                tuple(reports),
+                dict(zip(joints, structure.start.tolist(), strict=True)),
+                drivable,
+                *_choose_drive(robot, motions, drivable, wanted, commanded),
             )
         )
     return mechanisms
 
 
 def _close_loops(
-    tree: JointTree, loops: tuple[Loop, ...], names: Sequence[str], own: Sequence[int]
+    tree: JointTree, loops: tuple[Loop, ...], names: Sequence[str], loop_indices: Sequence[int]
 ) -> tuple[Structure, float]:
     """Return a closed mechanism without motors, and the tolerance that its redundant rows need."""
     default, largest = TOLERANCES
 
     def close(tolerance: float) -> Structure:
         spec = LinkageSpec(loops, (), (), tolerance=tolerance)
-        return Structure.from_loops(make_system(tree, spec, names, own))
+        return Structure.from_loops(make_system(tree, spec, names, loop_indices))
 
     # First the assembly that is nearest, because a distant one may satisfy less rounded equations.
     gap = close(largest).gap
     decade = 10.0 ** math.ceil(math.log10(5.0 * gap)) if gap > default else default
     tolerance = min(decade, largest)
     return close(tolerance), tolerance
-
-
-def _choose_motions(structure: Structure, slopes: Array) -> Motions:
-    share, bases = share_of_rank(structure.tolerance), []
-    for slope in slopes:
-        _, values, right = np.linalg.svd(slope)
-        if int((values > share * values.max(initial=0.0)).sum()) == structure.rank:
-            bases.append(right[structure.rank :].T)
-    return Motions(structure.names, tuple(bases))
 
 
 def _measure_gap(loop: Loop, pose: Array) -> tuple[float, float]:
@@ -221,29 +215,18 @@ def _measure_gap(loop: Loop, pose: Array) -> tuple[float, float]:
     return distance, math.acos(min(max(float(cosine.get(loop.type, 1.0)), -1.0), 1.0))
 
 
-def _list_drivable(robot: RobotDescription, motions: Motions) -> tuple[str, ...]:
-    free = {
-        joint.name for joint in robot.joints if joint.limits is None or joint.limits.effort != 0.0
-    }
-    return tuple(name for name in motions.names if name in free and motions.rank([name]))
-
-
 def _choose_drive(
     robot: RobotDescription,
     motions: Motions,
     drivable: Sequence[str],
     driven: Mapping[str, LoopMotor],
     commanded: Sequence[str],
-) -> DrivenJoints:
-    """Return motors and commanded joints as far as they are known or follow."""
-    count = motions.rank(drivable)
-    if not driven:
-        if len(drivable) != count:
-            return DrivenJoints({}, choice=Choice('--drive', count, tuple(drivable)))
-        driven = {name: LoopMotor(f'{name}_motor') for name in drivable}
-    if motions.rank([*driven]) < len(driven):
-        count = motions.rank([*driven])
-        return DrivenJoints({}, choice=Choice('--drive', count, tuple(driven)))
+) -> tuple[Mapping[str, LoopMotor], tuple[str, ...], Choice | None]:
+    """Return motors, commanded joints and the choice that is left, as they are known or follow."""
+    driven = driven or {name: LoopMotor(f'{name}_motor') for name in drivable}
+    count = motions.rank([*driven])
+    if count < len(driven):
+        return {}, (), Choice('--drive', count, tuple(driven))
     determined = motions.list_determined([*driven])
     given = [name for name in commanded if name in motions.names]
     declared = {
@@ -253,8 +236,15 @@ def _choose_drive(
         if component.kind == 'joint' and component.command_interfaces
     }
     loose = [name for name in determined if name not in driven]
-    above = {name: _list_above(robot, name, motions.names) for name in motions.names}
-    carried = {each for name in loose if name in drivable for each in above[name]}
+    # By joint itself, and the joints of the mechanism that carry it.
+    carriers = {joint.child: joint for joint in robot.joints}
+    above: dict[str, list[str]] = {name: [] for name in motions.names}
+    for joint in robot.joints:
+        carrier: JointSpec | None = joint
+        while joint.name in above and carrier is not None:
+            above[joint.name] += [carrier.name] * (carrier.name in above)
+            carrier = carriers.get(carrier.parent)
+    carried = {carrier for name in loose if name in drivable for carrier in above[name]}
     ways = (
         given,
         [name for name in determined if name in declared],
@@ -265,20 +255,10 @@ def _choose_drive(
     for way in ways:
         is_complete = len(way) == len(driven) == motions.rank(way) and {*way} <= {*determined}
         if way and is_complete:
-            return DrivenJoints(driven, tuple(way))
+            return driven, tuple(way), None
         if way is given and given:
             raise UsageError(
                 f'--command: expected {counted(len(driven), "independent joint")} of '
                 f'{", ".join(determined)}, found {", ".join(given)}'
             )
-    return DrivenJoints(driven, choice=Choice('--command', len(driven), tuple(determined)))
-
-
-def _list_above(robot: RobotDescription, name: str, own: Sequence[str]) -> list[str]:
-    """Return a joint of a mechanism, and those of the mechanism that carry it."""
-    carriers = {joint.child: joint for joint in robot.joints}
-    above, joint = [], next((joint for joint in robot.joints if joint.name == name), None)
-    while joint is not None:
-        above.append(joint.name)
-        joint = carriers.get(joint.parent)
-    return [each for each in above if each in own]
+    return driven, (), Choice('--command', len(driven), tuple(determined))

@@ -10,15 +10,14 @@ import math
 import re
 from xml.sax.saxutils import quoteattr
 
-from transmission_bridge.description import load_description, RobotDescription
+from transmission_bridge.description import load_description
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.couplings import Coupling
-from transmission_bridge.tools.loops.found import Found, Frame, LoopMotor
+from transmission_bridge.tools.loops.formats import Found, LoopMotor
 from transmission_bridge.tools.loops.proposal import ProposedMechanism, TOLERANCES
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import Loop
-from transmission_bridge.types import Array
 
 #: The hardware of a new ``<ros2_control>``, which the user has to replace.
 PLACEHOLDER = 'REPLACE_ME/HardwareOfThisRobot'
@@ -46,7 +45,20 @@ def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
             name = frame.link
             if not frame.is_link:
                 name = _new_name(f'{loop.name}_{number}', taken)
-                lines += _frame_lines(name, frame)
+                r = frame.pose
+                across = math.hypot(r[0, 0], r[1, 0])
+                roll, yaw = math.atan2(r[2, 1], r[2, 2]), math.atan2(r[1, 0], r[0, 0])
+                if across < 1e-9:  # only the sum of roll and yaw counts
+                    roll, yaw = math.atan2(-r[1, 2], r[1, 1]), 0.0
+                xyz = ' '.join(map(repr, r[:3, 3].tolist()))
+                rpy = ' '.join(map(repr, (roll, math.atan2(-r[2, 0], across), yaw)))
+                lines += [
+                    f'<link name={quoteattr(name)}/>',
+                    f'<joint name={quoteattr(f"{name}_mount")} type="fixed">',
+                    f'  <parent link={quoteattr(frame.link)}/><child link={quoteattr(name)}/>'
+                    f'<origin xyz="{xyz}" rpy="{rpy}"/>',
+                    '</joint>',
+                ]
             names.append(name)
         loops.append(Loop(loop.type, names[0], names[1], loop.axis))
     return (_insert_lines(data, '/robot', lines) if lines else data), loops
@@ -62,11 +74,8 @@ def add_transmissions(
     :raises UsageError: If several blocks have the joints, or the result has errors.
     """
     robot = load_description(data)
-    joints = [
-        name
-        for each in (*(m.drive.commanded for m in mechanisms), *(c.joints for c in couplings))
-        for name in each
-    ]
+    joints = [name for mechanism in mechanisms for name in mechanism.commanded]
+    joints += [name for coupling in couplings for name in coupling.joints]
     owners = {
         component.name: block
         for block in robot.blocks
@@ -91,24 +100,23 @@ def add_transmissions(
         )
     else:
         name = _new_name(_BLOCK, {block.name for block in robot.blocks})
-        result = _insert_lines(data, '/robot', _block_lines(name, joints, lines))
-    _check_result(result, robot)
-    return result
-
-
-def _check_result(data: bytes, before: RobotDescription) -> None:
-    """Raise the errors that the result has and the URDF had not."""
-    former = {
-        (finding.message, finding.subject) for finding in RobotTransmissions(before).findings
-    }
-    for finding in RobotTransmissions(load_description(data)).findings:
+        elements = [
+            f'<ros2_control name="{name}" type="system">',
+            f'  <hardware><plugin>{PLACEHOLDER}</plugin></hardware>',
+        ]
+        for joint in joints:
+            elements += [
+                f'  <joint name={quoteattr(joint)}>',
+                '    <command_interface name="position"/><state_interface name="position"/>',
+                '  </joint>',
+            ]
+        elements += [*(f'  {line}' for line in lines), '</ros2_control>']
+        result = _insert_lines(data, '/robot', elements)
+    former = {(finding.message, finding.subject) for finding in RobotTransmissions(robot).findings}
+    for finding in RobotTransmissions(load_description(result)).findings:
         if finding.severity == 'error' and (finding.message, finding.subject) not in former:
-            details = (
-                f'; expected {finding.expected}, found {finding.found}' if finding.found else ''
-            )
-            raise UsageError(
-                f'the proposed {finding.subject or "URDF"}: {finding.message}{details}'
-            )
+            raise UsageError(f'the proposed {finding.subject or "URDF"}: {finding.text}')
+    return result
 
 
 def _new_name(wanted: str, taken: set[str]) -> str:
@@ -131,37 +139,6 @@ def _insert_lines(data: bytes, path: str, lines: Iterable[str]) -> bytes:
 # -- elements ------------------------------------------------------------------------------------
 
 
-def _frame_lines(name: str, frame: Frame) -> list[str]:
-    xyz = ' '.join(map(repr, frame.pose[:3, 3].tolist()))
-    rpy = ' '.join(map(repr, _rpy_of_rotation(frame.pose)))
-    return [
-        f'<link name={quoteattr(name)}/>',
-        f'<joint name={quoteattr(f"{name}_mount")} type="fixed">',
-        f'  <parent link={quoteattr(frame.link)}/><child link={quoteattr(name)}/>'
-        f'<origin xyz="{xyz}" rpy="{rpy}"/>',
-        '</joint>',
-    ]
-
-
-def _rpy_of_rotation(r: Array) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw of a rotation or a pose [rad]."""
-    pitch = math.atan2(-r[2, 0], math.hypot(r[0, 0], r[1, 0]))
-    if math.hypot(r[0, 0], r[1, 0]) < 1e-9:  # only the sum of roll and yaw counts
-        return math.atan2(-r[1, 2], r[1, 1]), pitch, 0.0
-    return math.atan2(r[2, 1], r[2, 2]), pitch, math.atan2(r[1, 0], r[0, 0])
-
-
-def _block_lines(name: str, joints: Sequence[str], lines: Iterable[str]) -> Iterator[str]:
-    yield f'<ros2_control name="{name}" type="system">'
-    yield f'  <hardware><plugin>{PLACEHOLDER}</plugin></hardware>'
-    for joint in joints:
-        yield f'  <joint name={quoteattr(joint)}>'
-        yield '    <command_interface name="position"/><state_interface name="position"/>'
-        yield '  </joint>'
-    yield from (f'  {line}' for line in lines)
-    yield '</ros2_control>'
-
-
 def _member_lines(joints: Sequence[str], motors: Sequence[tuple[LoopMotor, str]]) -> Iterator[str]:
     for number, (motor, turned) in enumerate(motors, 1):
         yield f'  <actuator name={quoteattr(motor.name)} role="actuator{number}">'
@@ -174,15 +151,13 @@ def _member_lines(joints: Sequence[str], motors: Sequence[tuple[LoopMotor, str]]
 
 
 def _linkage_lines(mechanism: ProposedMechanism, name: str) -> Iterator[str]:
-    drive = mechanism.drive
     yield f'<transmission name="{name}">'
     yield '  <plugin>transmission_bridge/LinkageTransmission</plugin>'
-    motors = [(motor, joint) for joint, motor in drive.driven.items()]
-    yield from _member_lines(drive.commanded, motors)
-    for each in mechanism.loops:
-        loop = each.loop
+    motors = [(motor, joint) for joint, motor in mechanism.driven.items()]
+    yield from _member_lines(mechanism.commanded, motors)
+    for loop in mechanism.loops:
         axis = f' axis="{" ".join(map(repr, loop.axis))}"' if loop.type == 'hinge' else ''
-        frames = f'frame1={quoteattr(loop.frame1)} frame2={quoteattr(loop.frame2)}'
+        frames = 'frame1={} frame2={}'.format(*map(quoteattr, loop.frames))
         yield f'  <loop type="{loop.type}" {frames}{axis}/>'
     if max(max(loop.gap) for loop in mechanism.loops) > _CLOSED:
         for joint, position in mechanism.start.items():

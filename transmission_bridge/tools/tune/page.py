@@ -74,8 +74,13 @@ class Page:
     def limit_actuators(self, binding: Binding) -> None:
         """Compute the limits of the actuators of a transmission, if its numbers have changed."""
         if self._actuator_limits[0] is not binding.transmission:
-            reports = transmission_limits(self.model.robot, binding).actuators
-            limits = {report.name: (report.lower, report.upper, report.unit) for report in reports}
+            report = transmission_limits(self.model.robot, binding)
+            limits = {
+                actuator.name: (lower, upper, report.unit)
+                for actuator, (lower, upper) in zip(
+                    binding.spec.actuators, report.actuators[0].tolist(), strict=True
+                )
+            }
             self._actuator_limits = binding.transmission, limits
 
     def find_side(self, kind: str) -> tuple[tuple[str, ...], Array, Array, Mapping[str, Limits]]:
