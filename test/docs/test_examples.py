@@ -106,20 +106,6 @@ def test_what_my_robot_installs(installed, peer, start_process, message, harness
     bridge.ends_well()
 
 
-@pytest.mark.ros
-def test_the_launch_test_of_my_robot(installed, tmp_path):
-    """The test of the package launches it, where launch_testing is installed."""
-    pytest.importorskip('launch_testing', reason='launch_testing is not installed (ROS has it)')
-    (site,) = installed.glob('lib/python3*/site-packages')
-    result = python(
-        *('-m', 'launch_testing.launch_test', str(MY_ROBOT / 'test' / 'test_my_robot.py')),
-        cwd=tmp_path,
-        **before(site, 'PYTHONPATH'),
-        **before(installed, 'AMENT_PREFIX_PATH'),
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-
-
 # -- servo_arm -----------------------------------------------------------------------------------
 
 ROBOT = RobotTransmissions(load_description(ARM / 'servo_arm.urdf', strict=True))

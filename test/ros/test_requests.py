@@ -17,8 +17,6 @@ pytestmark = pytest.mark.ros
 from rcl_interfaces import srv  # noqa: E402
 from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue  # noqa: E402
 
-DRIVER = 'transmission_bridge.ros.driver_main'
-
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
 
@@ -164,17 +162,6 @@ def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     output = capfd.readouterr().err
     assert 'bug' not in output
     assert '\x1b' not in output
-
-
-def test_attacked_driver(meet, start_process):
-    """The node of a driver withstands the same while it waits for a description."""
-    name = 'driver_node'
-    process = start_process(DRIVER)
-    peer = meet(name)
-    services = services_of(peer, name, 7)  # those of rclpy
-    attack(peer, services, peer.parameter_names('', name), seed=3, requests=80)
-    check_parameters(peer, name)
-    process.ends_well()
 
 
 @pytest.mark.versions

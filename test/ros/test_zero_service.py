@@ -58,19 +58,16 @@ def robot(peer, reference):
     return Robot(peer, reference)
 
 
-@pytest.mark.parametrize('speed', [0.0, 5.0])
-def test_a_driver_without_velocities(active_bridge, robot, speed):
-    """Its joints are at rest if their positions show it for 0.3 s, and move otherwise."""
+def test_a_driver_without_velocities(active_bridge, robot):
+    """Its joints are at rest if their positions show it for 0.3 s."""
     active_bridge()
-    begun, is_unknown = time.monotonic(), True
     robot.feed((0.0,) * 6, ())
-    assert ' is unknown' in robot.zero().message
-    while is_unknown:
-        robot.feed((speed * (time.monotonic() - begun),) * 6, ())
+    response = robot.zero()
+    assert ' is unknown' in response.message
+    while ' is unknown' in response.message:
+        robot.feed((0.0,) * 6, ())
         response = robot.zero()
-        is_unknown = ' is unknown' in response.message
-    assert response.success is not bool(speed), response.message
-    assert bool(speed) is ('is moving at ' in response.message)
+    assert response.success, response.message
 
 
 def test_an_unknown_turn_is_settled_without_an_offset(peer, active_bridge, robot):
@@ -278,15 +275,6 @@ def test_numbers_survive_a_restart(restart, harness, reference, path):
     process.wait_for(f'they replaced {PITCH} = -0.2, but the URDF now has 0.625')
     assert peer.parameters(numbers) == {RATIO: -4.0, LIFT: 0.3, ROLL: 0.1, PITCH: 0.625}
     harness.Diagnostics(peer).said('life cycle', 'but the URDF now has 0.625', level=b'\x02')
-    # The parameter file would override the ratio at the next start, and reject the file.
-    before = path.read_bytes()
-    assert peer.set_parameters(reverse).successful
-    answer, result = robot.zero(), robot.store(harness, **{RATIO: -6.0})
-    assert (answer.success, result.successful) == (False, False)
-    assert f'tuned_file cannot keep the numbers: {RATIO} is 4.0' in answer.message
-    assert f'{RATIO} is -6.0, but -4.0 in the parameter file' in result.reason
-    assert path.read_bytes() == before
-    assert peer.parameters([RATIO, LIFT]) == {RATIO: 4.0, LIFT: 0.3}
     process.ends_well()
 
 

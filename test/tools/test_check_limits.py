@@ -9,7 +9,7 @@ from dataclasses import replace
 import math
 import re
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo.elements import ankle, load, maps, params, ratio, transmission, urdf
@@ -124,17 +124,6 @@ def test_joints_of_one_table_narrow_each_other_exactly(report):
     q = maps('ab', hand).actuator_to_joint('position', ends)
     assert [q[0, 1], q[1, 0]] == pytest.approx([0.5, 1.5], abs=1e-9)
     assert (q[0, 0] > 0.0, q[1, 1] > -1.9) == (True, True)
-
-
-def test_a_continuous_joint_in_a_differential_leaves_both_motors_without_bounds(report):
-    """Their positions are null, and their velocities add up."""
-    limits = {
-        each['name']: each
-        for transmission in report(ARM.read_text()).values()
-        for each in transmission['actuator_limits']
-    }
-    assert limits['wrist_left_motor']['lower'] is None
-    assert limits['wrist_left_motor']['velocity'] == pytest.approx(48.0 * (1.25 * 3.0 + 0.8 * 4.0))
 
 
 def test_the_text_has_them_and_the_plain_json_has_not(run):
@@ -342,9 +331,6 @@ def test_limits_that_exclude_each_other_are_an_error(lines_of):
     assert '1 joint not bridged (transmission rejected): lift' in lines
 
 
-numbers = st.floats(0.1, 10.0)
-
-
 def coupled(matrix, limits):
     """Return the report of a coupled transmission of a matrix, and its robot."""
     joints = [f'q{place}' for place in range(1, len(matrix) + 1)]
@@ -356,29 +342,6 @@ def coupled(matrix, limits):
     }
     robot = maps(joints, transmission('t', 'Coupled', joints, actuators, params(**rows)))
     return transmission_limits(robot, robot.bindings[0]), robot
-
-
-@settings(max_examples=10)
-@given(data=st.data())
-@pytest.mark.parametrize(('n', 'm'), [(2, 2), (3, 3), (2, 3)])
-def test_boxes_are_those_of_linear_programming(n, m, data):
-    """What is left of the joints' limits is as large as the mapped region in each direction."""
-    linprog = pytest.importorskip('scipy.optimize').linprog
-    rest = [data.draw(st.lists(st.floats(-0.6, 0.6), min_size=m, max_size=m)) for _ in range(n)]
-    matrix = np.eye(n, m) * 2.0 + np.array(rest)
-    limits = data.draw(st.lists(st.tuples(*[numbers] * 4), min_size=m, max_size=m))
-    report, robot = coupled(matrix.tolist(), limits)
-    low, high, speed, effort = np.transpose(limits)
-    for row, (interface, least, greatest) in enumerate(
-        (('position', -low, high), ('velocity', -speed, speed), ('effort', -effort, effort)), 1
-    ):
-        unit_maps = [robot.joint_to_actuator(interface, unit) for unit in np.eye(n)]
-        sides = np.vstack([np.transpose(unit_maps), -np.transpose(unit_maps)])
-        ends, box = np.concatenate([greatest, -least]), report.within[row]
-        for unit, expected in zip(np.eye(n), box, strict=True):
-            found = linprog(-unit, sides, ends, bounds=(None, None))
-            reach = math.inf if found.status == 3 else -found.fun
-            assert reach == pytest.approx(expected, rel=1e-7)
 
 
 def test_a_finger_moves_as_its_motor_does():

@@ -15,18 +15,13 @@ import signal
 import subprocess
 import sys
 
-from hypothesis import given, strategies as st
-import numpy as np
 import pytest
 from waiting import wait
 
 import transmission_bridge
-import transmission_bridge as tb
-from transmission_bridge.description import load_description
 from transmission_bridge.resources import resource
 from transmission_bridge.tools import demo_formulas as formulas
-from transmission_bridge.tools.demo import command_at, Comparison, MOTIONS
-from transmission_bridge.tools.demo_formulas import JOINTS
+from transmission_bridge.tools.demo import Comparison
 
 # -- formulas ------------------------------------------------------------------------------------
 
@@ -43,21 +38,6 @@ def test_the_formulas_use_nothing_of_what_they_check():
 
 
 # -- motions -------------------------------------------------------------------------------------
-
-
-@given(t=st.floats(0.0, 100.0))
-def test_the_motions_stay_within_the_limits_of_the_robot(t):
-    """No command would be clamped, from where the joints stand, which is the first command."""
-    robot = tb.RobotTransmissions(load_description(resource('urdf', 'arm.urdf')))
-    zero = robot.actuator_to_joint('position', np.zeros(6)).tolist()
-    start = dict(zip(robot.joint_names, zero, strict=True))
-    assert command_at(0.0, start)['position'] == start
-    command = command_at(t, start)
-    assert set(command['position']) == set(JOINTS) == set(MOTIONS)
-    for name, lower, upper in zip(robot.joint_names, *robot.joint_limits[:, 0], strict=True):
-        assert lower <= command['position'][name] <= upper
-    for name, most in zip(robot.joint_names, robot.joint_limits[1, 1], strict=True):
-        assert abs(command['velocity'][name]) <= most
 
 
 # -- comparison ----------------------------------------------------------------------------------

@@ -53,21 +53,6 @@ def test_a_bag_comes_out_as_the_live_bridge_would_have_recorded_it(
     assert after.connections == connections
 
 
-def test_several_drivers_are_merged_as_in_the_bridge(convert, bags, tmp_path):
-    """Topics with one target are the drivers of one bridge; other targets are other bridges."""
-    topics = {
-        '/left': (bags.JOINT_STATE, bags.states(150, ('m1', 'm2'), 1, 1_000_003)),
-        '/right': (bags.JOINT_STATE, bags.states(150, ('m3',), 2, 1_700_001)),
-        '/alone': (bags.JOINT_STATE, bags.states(40, ('m2', 'm3'), 3)),
-    }
-    source = bags.write(tmp_path / 'in', topics)
-    pairs = ['/left:joint_states', 'right:/joint_states', '/alone:/its_states']
-    _, target = convert(source, '--topic', *pairs)
-    before = bags.read(source).messages
-    for name, drivers in (('/joint_states', {'/left', '/right'}), ('/its_states', {'/alone'})):
-        assert bags.told(target, name) == bags.live([m for m in before if m[0] in drivers])
-
-
 def test_what_is_converted_may_be_kept_or_replaced(convert, bags, tmp_path):
     """With --keep the source is there as well; where both have one name it is replaced."""
     source = bags.write(tmp_path / 'in', bags.recording(20))
