@@ -9,6 +9,7 @@ import importlib
 import math
 from random import Random
 
+from bugs import BUG, put_bug
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -202,14 +203,6 @@ def test_a_request_for_too_many_parameters(peer, active_bridge):
     assert peer.parameters([LIFT]) == {LIFT: 0.99}
     assert set_together(peer, [many[3]]).successful
     assert list(ask(peer, 'describe_parameters', names=[LIFT] * 10_001).descriptors) == []
-
-
-BUG = 'a bug put here by the test'
-
-
-def put_bug(*args):
-    """Raise an unexpected error."""
-    raise ZeroDivisionError(BUG)
 
 
 @pytest.mark.versions

@@ -318,21 +318,8 @@ def test_what_a_plugin_raises_is_an_error_with_its_type(lines_of, monkeypatch):
     assert any(each.split()[1:2] == ['lift'] and '75' in each for each in lines)
 
 
-def test_limits_that_exclude_each_other_are_an_error(lines_of):
-    """The transmission is rejected with both ranges."""
-    text = OWN.replace('lower="-20" upper="30"', 'lower="26" upper="30"')
-    code, lines, findings = lines_of(text)
-    (line,) = (each for each in findings if "'lift'" in each)
-    number = text[: text.index('<transmission name="hoist">')].count('\n') + 1
-    assert line.startswith(f"-:{number}: error: transmission 'hoist' cannot be used: ")
-    assert '[-50, 25]' in line
-    assert 'found [26, 30]' in line
-    assert code == 1
-    assert '1 joint not bridged (transmission rejected): lift' in lines
-
-
 def coupled(matrix, limits):
-    """Return the report of a coupled transmission of a matrix, and its robot."""
+    """Return the limits of the joints of a coupled transmission of a matrix."""
     joints = [f'q{place}' for place in range(1, len(matrix) + 1)]
     rows = {f'joint{place}': ' '.join(map(repr, row)) for place, row in enumerate(matrix, 1)}
     actuators = {
@@ -341,12 +328,17 @@ def coupled(matrix, limits):
         for place, (low, high, speed, effort) in enumerate(limits, 1)
     }
     robot = maps(joints, transmission('t', 'Coupled', joints, actuators, params(**rows)))
-    return transmission_limits(robot, robot.bindings[0]), robot
+    return transmission_limits(robot, robot.bindings[0]).within.tolist()
 
 
 def test_a_finger_moves_as_its_motor_does():
     """Fewer actuators than joints: each joint goes as far as the motor takes it."""
-    report, _ = coupled([[1.0], [0.5]], [(4.0, 2.0, 3.0, 5.0)])
-    lower, upper, velocity, effort = report.within.tolist()
+    lower, upper, velocity, effort = coupled([[1.0], [0.5]], [(4.0, 2.0, 3.0, 5.0)])
     assert (lower, upper, velocity) == ([-4.0, -2.0], [2.0, 1.0], [3.0, 1.5])
     assert effort == [math.inf] * 2  # efforts may cancel
+
+
+def test_antagonists_move_as_the_weaker_one_allows():
+    """More actuators than joints: each of them moves by half of what the joint does."""
+    found = coupled([[1.0, -1.0]], [(4.0, 2.0, 3.0, 5.0), (1.0, 6.0, 2.0, 3.0)])
+    np.testing.assert_allclose(found, [[-8.0], [2.0], [4.0], [3.0]], rtol=1e-12)

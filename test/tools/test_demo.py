@@ -63,9 +63,7 @@ ASKED = (1, {'position': {'in': 1.5}})
     ({'position': {'out': -3.0}}, "position of 'out' is -3.0, the formulas give 3.0"),
     ({'position': {'out': 3.0 * (1 + 2e-12)}}, "position of 'out' is 3.0"),
     ({'position': {'out': math.nan}}, "position of 'out' is nan"),
-    ({'position': {'out': math.inf}}, "position of 'out' is inf"),
     ({'position': {}}, "position of 'out' is nan, the formulas give 3.0"),
-    ({}, "position of 'out' is nan, the formulas give 3.0"),
     ({'position': {'out': 3.0, 'more': 0.0}}, "position of 'more' is 0.0, the formulas give nan"),
     ({'position': {'out': 3.0}, 'effort': {'out': 0.0}}, "effort of 'out' is 0.0"),
     ({'position': {'out': 3.0}}, ''),
@@ -155,8 +153,7 @@ def test_one_wrong_sign_fails_and_names_what_is_wrong(demo, tmp_path):
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupted_demo_leaves_no_process(demo, number):
+def test_an_interrupted_demo_leaves_no_process(demo):
     """A signal ends the demo and its bridge, without traceback."""
     process = demo(600)
 
@@ -166,7 +163,7 @@ def test_an_interrupted_demo_leaves_no_process(demo, number):
         return len(children) == 1 and children
 
     children = wait(find_bridge, 'the bridge of the demo')
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130 if number == signal.SIGINT else -number, '')
+    assert (process.returncode, err) == (130, '')
     assert not any(Path('/proc', child).exists() for child in children)

@@ -164,17 +164,6 @@ def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
         assert sum(n for function, n in counts if function is mechanism.solver.function) <= 5
 
 
-def test_a_position_with_several_solutions_is_left_to_the_table():
-    """A grid with a jump between neighbours would mix two assemblies."""
-    t, q = m.Squared(), np.random.default_rng(1).uniform(-1.0, 1.0, (200, 2))
-    (mechanism,) = t.parts('joint_to_actuator')
-    assert mechanism._grid is None
-    found = t.joint_to_actuator('position', q)
-    known = np.isfinite(found).all(axis=1)
-    assert known.any()
-    assert np.abs(t.actuator_to_joint('position', found[known]) - q[known]).max() <= 1e-12
-
-
 # -- what cannot be built ------------------------------------------------------------------------
 
 
