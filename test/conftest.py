@@ -18,6 +18,8 @@ from documents import ROOT
 from hypothesis import is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 import pytest
+from zoo import elements
+import zoo.reference
 
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
@@ -78,6 +80,22 @@ def load():
         return sys.modules[name]
 
     return load_once
+
+
+@pytest.fixture(scope='session')
+def reference():
+    """Return the reference robot with its formulas."""
+    return zoo.reference
+
+
+@pytest.fixture(scope='session')
+def robot(reference):
+    """Return the maps of the reference robot."""
+    robot = elements.load(reference.URDF)
+    assert robot.joint_names == reference.JOINTS
+    assert robot.actuator_names == reference.ACTUATORS
+    assert robot.pass_through == ('finger',)
+    return robot
 
 
 @pytest.fixture(scope='session')

@@ -171,31 +171,6 @@ def test_turns_count_from_the_first_reading(steps, start):
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize('name', ['wrist', 'arm', 'mimic', 'curved'])
-def test_there_and_back_is_the_input(name):
-    """Joint states back to actuator states are the recorded ones, to 1e-12 of the terms."""
-    robot = ROBOTS[name]
-    writer, rng, recorded = JointStateWriter(robot.actuator_names), np.random.default_rng(1), []
-    for number in range(80):
-        for row in (writer.position, writer.velocity, writer.effort):
-            row[:] = rng.uniform(-0.3, 0.3, len(row))
-        recorded.append(Recorded('one', number, writer.write_message(9, number)))
-    joints = [
-        Recorded('one', message.time, data)
-        for message, data in zip(recorded, offline(robot, recorded), strict=True)
-    ]
-    back = offline(robot, joints, direction=JOINT_TO_ACTUATOR)
-    reader, other = JointStateReader(), JointStateReader()
-    for message, data in zip(recorded, back, strict=True):
-        before, after = reader.read_message(message.data), other.read_message(data)
-        assert (after.names, after.stamp) == (before.names, before.stamp)
-        for row in ('position', 'velocity', 'effort'):
-            # Offsets times reductions are terms, too; the largest here is 0.7 * 101.3.
-            np.testing.assert_allclose(
-                getattr(after, row), getattr(before, row), rtol=0, atol=1e-12 * 71
-            )
-
-
 def test_what_is_known_of_an_actuator_is_enough_on_the_way_back():
     """Velocities alone come back as velocities alone, and unknown actuators are left out."""
     robot = ROBOTS['arm']

@@ -84,17 +84,6 @@ def test_sensors_are_mapped_or_pass_by_role(interface, by_role, expected):
     assert sensors.measure(['right'], 20.0) == pytest.approx(expected, rel=1e-14)
 
 
-def test_a_flag_is_for_its_sensors_alone():
-    """Encoders, efforts and commands are mapped as before."""
-    mapped = load(PLAIN)
-    ignoring = mapped.with_parameters({'wrist.ignore_torque_sensor': True})
-    for interface in ('effort', 'absolute_position'):
-        both = [each.actuator_to_joint(interface, [3.0, 4.0]) for each in (mapped, ignoring)]
-        np.testing.assert_array_equal(*both)
-    both = [each.joint_to_actuator('torque', [3.0, 4.0]) for each in (mapped, ignoring)]
-    np.testing.assert_array_equal(*both)
-
-
 @pytest.mark.parametrize(
     ('param', 'interface'),
     [('ignore_absolute_encoder', 'absolute_position'), ('ignore_torque_sensor', 'torque')],

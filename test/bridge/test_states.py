@@ -84,25 +84,6 @@ def test_unknown_names_are_bounded():
     assert found.unknown[7].startswith(r"'\x1b[2J7xxx")
 
 
-def test_numbers_grow_old_one_by_one(robot, feed):
-    """An effort that goes on to come does not keep a position alive that another driver gave."""
-    path = state_path(robot, timeout=0.5)
-
-    def send(source, now, **arrays):
-        feed(path, reference.Message(('winch',), **arrays), source, now)
-        known = np.isfinite(path.states.read_values(now))[:, 0].tolist()
-        return known, path.states.mask_stale_actuators(now)[0]
-
-    encoder = {'position': (1.0,), 'velocity': (0.5,)}
-    send('encoder', 1.0, **encoder)
-    assert send('amplifier', 1.0, effort=(3.0,)) == ([True] * 3, False)
-    assert send('amplifier', 1.75, effort=(3.0,)) == ([False, False, True], True)
-    assert np.isnan(path.compute_joint_motion(1.75)[0]).all()
-    assert send('encoder', 1.75, **encoder) == ([True] * 3, False)
-    # Numbers that a driver omits become unknown, and publication does not wait for them.
-    assert send('encoder', 1.8, position=(1.0,)) == ([True, False, True], False)
-
-
 @given(
     st.sampled_from([-1.0, 0.0, 0.5]),
     st.lists(

@@ -125,23 +125,6 @@ def test_a_period_is_a_positive_number_of_an_actuator(text):
         list_wrap_periods(own, BridgeOptions(wrap_period=('engine=1.0',)))
 
 
-@pytest.mark.parametrize('together', [True, False])
-def test_counting_while_all_is_well(together):
-    """Turns are counted on whether the messages give all actuators or one after the other."""
-    bridge, truth = Encoders(wrist(-60.0, 60.0, velocity=50.0)), np.array([0.3, -0.2])
-    bridge.hear(m0=0.3, m1=-0.2)
-    bridge.settle(0.3, -0.2)
-    for now in 0.01 * np.arange(1, 100):
-        truth += [0.2, -0.1]
-        m0, m1 = truth % TURN
-        if not together:
-            bridge.hear(now, m0=m0)
-        found = bridge.hear(now, m0=m0, m1=m1) if together else bridge.hear(now, m1=m1)
-        assert found == pytest.approx(bridge.robot.actuator_to_joint('position', truth))
-        shift = bridge.states.turns.compute_driver_shift()
-        assert truth - (0.0 if shift is None else shift) == pytest.approx([m0, m1])
-
-
 # -- at power-up: test_power_ups.py does it with random robots -----------------------------------
 
 
@@ -254,15 +237,6 @@ def test_coupled_actuators_at_rest_are_resolved_once_their_readings_are_of_one_t
     bridge.hear(0.95, 'one', m0=0.6)
     found = bridge.hear(0.95, 'two', m1=0.2)
     assert found == pytest.approx(bridge.robot.actuator_to_joint('position', [0.6, 0.2]))
-
-
-def test_motion_leaves_one_turn():
-    """A turn beyond the limits is no candidate."""
-    bridge, path = Encoders(robot(-3.5, 3.5)), np.arange(3.0, 0.0, -0.1)
-    found = np.array([bridge.hear(0.01 * n, m0=each % TURN)[0] for n, each in enumerate(path)])
-    lost = np.isnan(found)
-    assert (lost[0], lost[-1]) == (True, False)
-    assert np.allclose(found[~lost], path[~lost])
 
 
 # -- tuning --------------------------------------------------------------------------------------
@@ -507,22 +481,6 @@ def test_readings_that_do_not_fit_are_an_error(given, readings, position, words)
     bridge.now = now
     assert reason(bridge.command, position={'j0': 0.5}) == 'unknown_turn'
     assert reason(bridge.trajectory, 'j0', (1.0, {'positions': 1.0})) == 'unknown_turn'
-
-
-@pytest.mark.parametrize('turns', [-2, 0, 3])
-def test_a_driver_is_commanded_in_its_own_turns(turns):
-    """To hold its position it receives its own reading, by every route."""
-    own = robot(-50.0, 50.0, gear=2.0, velocity=50.0)
-    bridge = Encoders(own, command_actuators=('m0',), limits='off')
-    bridge.hear(m0=6.0)
-    bridge.settle(6.0 + turns * TURN)
-    for bridge.now, reading in ((0.0, 6.0), (0.01, 6.2), (0.02, 0.1), (0.03, 0.5)):
-        (joint,) = bridge.hear(bridge.now, m0=reading)
-        sent = bridge.command(position={'j0': joint})
-        assert sent['position'] == pytest.approx({'m0': reading})
-        assert sent['actuator_position_commands'] == pytest.approx([reading])
-        (point,) = bridge.trajectory('j0', (1.0, {'positions': 1.0}))
-        assert point.positions == pytest.approx([2.0 + reading - 2.0 * joint])
 
 
 @pytest.mark.parametrize('how', ['zero', 'activation', 'a tuned speed'])

@@ -124,18 +124,6 @@ def test_the_edge_of_a_mechanism(mechanisms):
     assert outcome(zero, knee, {'knee': 0.6}, position) == 'not_additive'
 
 
-def test_a_linkage_is_zeroed_from_numbers_in_the_units_of_its_driver(linkages):
-    """Its offsets are in SI whatever the driver counts in."""
-    hip = '<param name="joint">hip</param>'
-    text = linkages['five_bar'].replace(hip, hip + params(position_unit='turn'))
-    robot = RobotTransmissions(load_description(text, strict=True))
-    turn, turns = 2.0 * np.pi, 1.5
-    changes = zero(robot, {'hip': 0.1, 'knee': -0.2}, [turn * turns, -3.0])
-    assert changes[0].new == pytest.approx(0.1 - turn * turns / 9.0)
-    found = zeroed(robot, changes, [turn * turns, -3.0], ('hip', 'knee'))
-    assert found == pytest.approx([0.1, -0.2], abs=1e-9)
-
-
 def test_a_joint_of_a_linkage_is_zeroed_alone(linkage):
     """The other joints of the linkage stay, though their motors move."""
     a, names = np.array([1.0, -2.0]), ('hip', 'knee')

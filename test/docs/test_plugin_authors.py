@@ -9,7 +9,7 @@ import re
 
 from documents import DOCUMENTS, python
 import pytest
-from zoo.elements import chain, params
+from zoo.elements import params, urdf
 
 from transmission_bridge import load_description, SpecReader, transmissions
 from transmission_bridge.errors import ParameterError, TransmissionError
@@ -32,8 +32,8 @@ def spec_of(plugin, n_actuators=1, numbers='', joint='<offset>0.5</offset>', act
         f'<actuator name="m{k}" role="actuator{k}">{actuator}</actuator>'
         for k in range(1, n_actuators + 1)
     )
-    text = chain({'t': f'<plugin>me/{plugin}</plugin>{numbers}{ends}'}, q='')
-    return load_description(text).transmissions[0]
+    block = f'<transmission name="t"><plugin>me/{plugin}</plugin>{numbers}{ends}</transmission>'
+    return load_description(urdf(['q'], block)).transmissions[0]
 
 
 FOUR_BAR = {'base': 0.1, 'crank': 0.04, 'rod': 0.1, 'rocker': 0.06, 'lower': 0.4, 'upper': 2.6}

@@ -91,12 +91,6 @@ def test_topics_and_services():
 
 NODE = 'transmission_bridge'
 
-#: Topics of every node with a life cycle, and with simulated time.
-OF_EVERY_NODE = {
-    'subscribe': {'/clock'},
-    'publish': {'/rosout', '/parameter_events', f'/{NODE}/transition_event'},
-}
-
 
 def full_name(name):
     """Return a relative name as the graph has it."""

@@ -230,23 +230,6 @@ def test_a_hang_costs_only_its_driver(monkeypatch, method):
             assert not np.nan_to_num(driver.written[-1][1]).any()
 
 
-@pytest.mark.parametrize('method', ['configure', 'activate'])
-def test_a_step_that_returns_too_late_is_undone(monkeypatch, method):
-    """The caller has given up: nothing stays open, and nothing stays switched on."""
-    driver, released = Recorder(), threading.Event()
-    with hosting(driver, to='unconfigured') as made:
-        if method == 'activate':
-            made.host.take_step('configure')
-        driver.acts = {method: released.wait}
-        monkeypatch.setattr(host_module, 'START', 0.2)
-        with pytest.raises(tb.DriverError, match='has not returned'):
-            made.host.take_step(method)
-        driver.acts = {}
-        released.set()
-        undone = 'cleanup' if method == 'configure' else 'deactivate'
-        wait(lambda: driver.steps[-1] == undone, undone)
-
-
 @pytest.mark.parametrize('method', METHODS)
 def test_a_method_that_always_raises_never_ends_the_thread(method):
     """Only configure and activate fail their steps; as soon as it works, commands are followed."""

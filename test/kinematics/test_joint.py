@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A joint of every type: how it moves, by laws and by iDynTree's numbers, and its settings."""
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 from hypothesis import given, strategies as st
 import numpy as np
@@ -360,23 +360,6 @@ def test_an_index_out_of_range_is_refused(index):
 
 
 # -- Settings -------------------------------------------------------------------------------------
-
-
-def test_replacing_returns_new_joints():
-    """A joint is changed by replacing fields of a copy, and stays as it was."""
-    joint = revolute(axis=(0, 0, 2))
-    limited = joint.with_limits(lower=-1.0, upper=2.0).with_limits(velocity=3.0, effort=4.0)
-    # Four digits of a sine are enough.
-    rest = np.eye(4)
-    rest[:2, :2] = [[0.7071, -0.7071], [0.7071, 0.7071]]
-    changed = replace(limited, rest=rest, link2='d', dynamics=JointDynamics(1, (5.0,), (6.0,)))
-    assert changed.limits == MotionLimits((-1.0,), (2.0,), (3.0,), (4.0,))
-    assert changed.dynamics.type is JointDynamicsType.URDF
-    np.testing.assert_array_equal(changed.rest_transform('a', 'd'), rest)
-    assert (joint.link1, joint.link2, joint.index) == ('a', 'b', -1)
-    assert joint.limits == MotionLimits.unlimited(1)
-    with pytest.raises(FrozenInstanceError):
-        joint.name = 'other'
 
 
 def test_rest_and_axis_cannot_be_changed_from_outside():

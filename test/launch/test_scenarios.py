@@ -22,45 +22,11 @@ URDF = str(resource('urdf', 'one_joint.urdf'))
 #: Long enough for a hundred messages of the driver [s].
 SILENCE = 0.5
 
-#: Parameters of the bridge. At a rate: it falls silent when nothing is known any more.
-PARAMETERS = {'autostart': True, 'publish_rate': 100.0, 'state_timeout': 0.4}
-
-#: Parameters of the driver.
-DRIVER = {'plugin': 'transmission_bridge/SimulatedDriver'}
-
-# -- systems -------------------------------------------------------------------------------------
-
-
-class System:
-    """A driver and a bridge as child processes of the test."""
-
-    def __init__(self, start_process, env):
-        self._start_process, self._env, self._processes = start_process, env, {}
-
-    def start(self):
-        """Start both nodes."""
-        self.start_node('driver')
-        self.start_node('bridge')
-
-    def start_node(self, name):
-        """Start a node."""
-        line = ['--urdf', URDF, '--ros-args']
-        for parameter in (PARAMETERS if name == 'bridge' else DRIVER).items():
-            line += ['-p', '{}:={}'.format(*parameter)]
-        module = f'transmission_bridge.ros.{name}_main'
-        self._processes[name] = self._start_process(module, *line, env=self._env)
-
-    def crash(self, name):
-        """Kill a node."""
-        self._processes[name].stop(signal.SIGKILL)
-
-    def end(self):
-        """Interrupt both; each ends in order."""
-        for process in self._processes.values():
-            process.ends_well()
-
-
-# -- scenarios -----------------------------------------------------------------------------------
+#: Parameters. The bridge has a rate: it falls silent when nothing is known any more.
+PARAMETERS = {
+    'bridge': {'autostart': True, 'publish_rate': 100.0, 'state_timeout': 0.4},
+    'driver': {'plugin': 'transmission_bridge/SimulatedDriver'},
+}
 
 
 class Joint:
@@ -101,23 +67,32 @@ class Joint:
 
 def test_crashes_of_driver_and_bridge(start_process, harness, peer):
     """Without its driver joints are unknown; a respawned process works, and moves nothing."""
-    system = System(start_process, harness.KILLED)
-    system.start()
+    processes = {}
+
+    def start(name):
+        words = [f'{key}:={value}' for key, value in PARAMETERS[name].items()]
+        line = ['--urdf', URDF, '--ros-args', *(each for word in words for each in ('-p', word))]
+        module = f'transmission_bridge.ros.{name}_main'
+        processes[name] = start_process(module, *line, env=harness.KILLED)
+
+    start('driver')
+    start('bridge')
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     joint, orders = Joint(harness, peer), peer.listen('actuator_commands')
     joint.move(0.5)
-    system.crash('driver')
+    processes['driver'].stop(signal.SIGKILL)
     joint.wait_for_silence()
-    system.start_node('driver')
+    start('driver')
     # The new one is at zero and stays there: a command is not repeated for it.
     joint.wait_for_position(0.0)
     assert peer.state() == 'active'
     joint.move(0.5)
-    system.crash('bridge')
+    processes['bridge'].stop(signal.SIGKILL)
     joint.wait_for_silence()
     del orders[:]
-    system.start_node('bridge')
+    start('bridge')
     joint.wait_for_position(0.5)
     assert not orders
     joint.move(0.25)
-    system.end()
+    for process in processes.values():
+        process.ends_well()

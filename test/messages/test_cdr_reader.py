@@ -4,7 +4,6 @@
 """Reading one JointState after another: the format, views, layouts, and what is remembered."""
 
 import gc
-from itertools import product
 import operator
 import struct
 import tracemalloc
@@ -63,25 +62,6 @@ def test_garbage_hits(data):
         view = reader.read_message(other.encode(garbage(seed), junk=b'\xff' * seed))
         assert view is first
         assert plain(view) == other.plain
-
-
-@pytest.mark.parametrize(('forms', 'count'), [
-    # Another length of the frame is another form of the same layout.
-    ([{'names': NAMES, 'frame_id': 'f' * length} for length in range(9)], 1),
-    ([{'names': ('joint1', 'joint2')}, {'names': ('joint2', 'joint1')}], 2),
-    ([{'names': each} for each in (('ab', 'c'), ('a', 'bc'), ('abc', ''), ('', 'abc'))], 4),
-    ([{'names': NAMES, 'fields': (1, *more)} for more in product((0, 1), repeat=2)], 4),
-])  # fmt: skip
-def test_messages_that_look_alike(forms, count):
-    """Forms that differ in frame, order, boundaries of names or later lengths are told apart."""
-    reader, layouts = JointStateReader(), set()
-    for turn in range(3):
-        for form in forms:
-            sample = make_sample(**form, first=float(turn))
-            view = reader.read_message(sample.encode())
-            assert plain(view) == sample.plain
-            layouts.add(view.layout)
-    assert len(layouts) == count
 
 
 @given(data=st.data())
@@ -199,16 +179,6 @@ def test_arrays_are_read_only_views():
     message = make_message()
     fill_message(message, record)
     assert plain(record) == plain(record_from_message(message)) == sample.plain
-
-
-def test_shared_table():
-    """Two readers and the typed path that share a table have the same layout objects."""
-    layouts, sample = LayoutTable(), make_sample(NAMES)
-    first, second = (
-        JointStateReader(layouts).read_message(sample.encode()).layout for _ in range(2)
-    )
-    record = record_from_message(sample.fill(make_message()))
-    assert first is second is layouts.find_layout(record.names, record.lengths)
 
 
 def test_bounded():

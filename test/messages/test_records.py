@@ -94,25 +94,6 @@ def test_joint_commands_that_contradict_themselves(names, interface, values, rea
 # -- Layouts --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(('names', 'lengths', 'is_ragged'), [
-    ('ab', (2, 0, 2), False),
-    (('ab',), (1, 1, 0), False),
-    ('ab', (1, 2, 2), True),
-    ('ab', (2, 3, 0), True),
-    ('ab', (0, 0, 1), True),
-])  # fmt: skip
-def test_equal_layouts_are_the_same_object(names, lengths, is_ragged):
-    """Equal names and lengths give it; ragged is another length than the names'."""
-    table = LayoutTable()
-    other = table.find_layout(('ab',), (2, 2, 0))
-    layout = table.find_layout(list(names), lengths)
-    assert table.find_layout(tuple(names), lengths) is layout is not other
-    assert (layout.names, layout.lengths) == (tuple(names), lengths)
-    assert layout.is_ragged == is_ragged
-    swapped = table.find_layout(tuple(names)[::-1], lengths)
-    assert (swapped is layout) == (len(names) == 1)
-
-
 def test_a_table_is_bounded():
     """It drops the layout used longest ago, and with it what hangs on it weakly."""
     table = LayoutTable(limit=3)

@@ -9,11 +9,8 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-import zoo.reference
 
-from transmission_bridge.description import load_description
 from transmission_bridge.ros.process import available_executors
-from transmission_bridge.transmissions import RobotTransmissions
 
 _DEFAULT, *_OTHERS = available_executors()
 _OTHERS = [pytest.param(each, marks=pytest.mark.campaign) for each in _OTHERS]
@@ -23,18 +20,6 @@ _OTHERS = [pytest.param(each, marks=pytest.mark.campaign) for each in _OTHERS]
 def executor(request):
     """Return the default executor; a campaign runs each available one."""
     return request.param
-
-
-@pytest.fixture(scope='session')
-def reference():
-    """Return the reference robot with its formulas."""
-    return zoo.reference
-
-
-@pytest.fixture(scope='session')
-def robot(reference):
-    """Return the core's maps of the reference robot."""
-    return RobotTransmissions(load_description(reference.URDF))
 
 
 @pytest.fixture(scope='session')
@@ -168,25 +153,3 @@ def active_bridge(harness, make_bridge, peer, reference):
         return node
 
     return make
-
-
-@pytest.fixture
-def command_each_mode(reference):
-    """
-    Return a function that commands joints of the active bridge in each mode.
-
-    It takes the peer and what it hears on ``actuator_commands``, which is empty afterwards.
-    """
-    nan = float('nan')
-    command = reference.Message(
-        ('roll', 'pitch', 'lift', 'finger'),
-        position=(0.1, 0.2, nan, nan),
-        velocity=(nan, nan, 0.5, nan),
-        effort=(nan, nan, nan, 0.7),
-    )
-
-    def send(peer, actuators):
-        peer.exchange(peer.publisher('joint_commands'), command, actuators, answers=3)
-        del actuators[:]
-
-    return send

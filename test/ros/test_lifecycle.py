@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from bugs import BUG, put_bug
 from hypothesis import given, settings, strategies as st
 import pytest
 
@@ -92,14 +93,6 @@ def test_inactive_is_silent(peer, reference, active_bridge):
     assert {*found.names} == {'dial', 'lift'}
 
 
-BUG = 'a bug put here by the test'
-
-
-def put_bug(*args, **kwargs):
-    """Raise an unexpected error."""
-    raise ZeroDivisionError(BUG)
-
-
 @pytest.mark.versions
 @pytest.mark.parametrize(
     ('step', 'broken'),
@@ -168,14 +161,6 @@ def test_a_finalized_node_stays_that(peer, reference, make_bridge):
         assert peer.state() == 'finalized'
     # DDS may still know the subscription of the node of a test before
     peer.spin_until(lambda: publisher.get_subscription_count() == 1, 'one subscription')
-
-
-def test_a_start_that_comes_twice(peer, make_bridge, capfd):
-    """The node starts itself once, also if an executor calls a timer that was destroyed."""
-    node = make_bridge({'robot_description': '<robot', 'autostart': True})
-    peer.spin_until(lambda: node.failure, 'a failed start')
-    node._start()
-    assert capfd.readouterr().err.count('configure failed') == 1
 
 
 #: Outcome of a callback: success, a mistake of the user, or a bug.

@@ -14,40 +14,6 @@ import pytest
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-#: Rates to stop, in which the bridge must end.
-ENDS = [(('winch',), [], [0.0], []), (('finger',), [], [], [0.0])]
-
-
-@pytest.fixture
-def moving(harness, live, command_each_mode):
-    """Start a bridge that has sent commands of every mode; also its peer, and what comes then."""
-
-    def start(executor):
-        # Nothing else ends commands.
-        values = {'zero_effort': 'true', **harness.PATIENT}
-        process, peer = live('--executor', executor, **values)
-        actuators = peer.listen('actuator_commands')
-        command_each_mode(peer, actuators)
-        return process, peer, actuators
-
-    return start
-
-
-def check_end(peer, actuators):
-    """Check that zero rates were sent, and nothing else."""
-    peer.spin_until(lambda: len(actuators) >= 2, 'the last command')
-    assert [
-        (each.names, list(each.position), list(each.velocity), list(each.effort))
-        for each in actuators
-    ] == ENDS
-
-
-def test_signal_while_active(moving, executor):
-    """A signal sends zero rates to what was commanded a rate, then the process ends with 0."""
-    process, peer, actuators = moving(executor)
-    process.ends_well()
-    check_end(peer, actuators)
-
 
 @pytest.mark.parametrize('transitions', [(), ('configure',), ('unconfigured_shutdown',)])
 def test_signal_while_not_active(live, transitions):

@@ -81,17 +81,12 @@ def test_life(peer, active_bridge, lift_of):
     ('values', 'words'),
     [
         ({LIFT: 0.0}, 'zero'),
-        ({LIFT: math.nan}, ''),
-        ({ROLL: 1e300}, ''),
         ({LIFT: 2**53 + 1}, 'decimal point'),
         ({ROLL: True}, '(expected a number, found True)'),
-        ({IGNORE: 1.0}, '(expected true or false, found 1.0)'),
         ({'zero_positions': ['a']}, "(expected a list of numbers, found ['a'])"),
         ({'zero_positions': [0.0, math.nan]}, '-1000000 to 1000000'),
-        ({'zero_joints': [1.0]}, 'a list of texts'),
         ({'on_stop': 'nothing'}, 'read-only'),
         ({'use_sim_time': True}, 'read-only'),
-        ({'use_sim_time': None}, 'read-only'),
         ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
     ],
 )
@@ -148,10 +143,8 @@ QOS = 'qos_overrides./joint_states.publisher'
     ('values', 'words'),
     [
         ({IGNORE: 1.0}, ('true or false', IGNORE)),
-        ({'actuator_names': ['m=wnich']}, ("unknown actuator 'wnich' (closest: 'winch'), known",)),
-        ({'command_joints': ['lft']}, ("not a joint that may be commanded (closest: 'lift')",)),
-        ({'command_joints': ['lift', 'slide']}, ("'slide' is not", f'be commanded, {REFUSED}')),
         ({'command_joints': ['lift', 'roll', 'lift']}, ("'lift' is repeated",)),
+        ({'command_joints': ['lift', 'slide']}, ("'slide' is not", f'be commanded, {REFUSED}')),
         ({'command_actuators': ['slide_motor']}, (f'an actuator of the robot, {REFUSED}',)),
         ({'actuator_state_topics': ['joint_commands']}, ('would have two subscriptions',)),
         ({**SIDES, 'rules': BUS}, ("and 'b/actuator_commands' would both be /bus",)),
@@ -160,7 +153,6 @@ QOS = 'qos_overrides./joint_states.publisher'
         ({f'{QOS}.depth': -3}, ("topic '/joint_states' cannot be created", 'Failed to create')),
         ({'robot_description': '<robot name="a">\n<link'}, ('line 2', 'well-formed')),
         ({'robot_description': LINK}, ('nothing to bridge',)),
-        ({'robot_description': ''}, ('robot_description',)),
         ({'robot_description': '~/my/robot'}, ('this is a path', '--urdf FILE', '~/my/robot')),
     ],
 )

@@ -9,6 +9,7 @@ import importlib
 import math
 from random import Random
 
+from bugs import BUG, put_bug
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -16,8 +17,6 @@ pytestmark = pytest.mark.ros
 
 from rcl_interfaces import srv  # noqa: E402
 from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue  # noqa: E402
-
-DRIVER = 'transmission_bridge.ros.driver_main'
 
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
@@ -166,17 +165,6 @@ def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     assert '\x1b' not in output
 
 
-def test_attacked_driver(meet, start_process):
-    """The node of a driver withstands the same while it waits for a description."""
-    name = 'driver_node'
-    process = start_process(DRIVER)
-    peer = meet(name)
-    services = services_of(peer, name, 7)  # those of rclpy
-    attack(peer, services, peer.parameter_names('', name), seed=3, requests=80)
-    check_parameters(peer, name)
-    process.ends_well()
-
-
 @pytest.mark.versions
 def test_parameters_that_there_are_not(peer, active_bridge, log):
     """An unknown type, a misspelt and an empty name cost themselves, in a set together the set."""
@@ -215,14 +203,6 @@ def test_a_request_for_too_many_parameters(peer, active_bridge):
     assert peer.parameters([LIFT]) == {LIFT: 0.99}
     assert set_together(peer, [many[3]]).successful
     assert list(ask(peer, 'describe_parameters', names=[LIFT] * 10_001).descriptors) == []
-
-
-BUG = 'a bug put here by the test'
-
-
-def put_bug(*args):
-    """Raise an unexpected error."""
-    raise ZeroDivisionError(BUG)
 
 
 @pytest.mark.versions

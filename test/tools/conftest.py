@@ -16,15 +16,16 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from zoo.elements import chain, ros1, ros1_robot
+from zoo.elements import ros1, ros1_robot, urdf
 
 import transmission_bridge as tb
 from transmission_bridge.tools.main import main
 
 # Roles reversed against the order of the text and of the alphabet.
-REVERSED = chain(
-    {
-        'differential': """<plugin>transmission_interface/DifferentialTransmission</plugin>
+REVERSED = urdf(
+    dict.fromkeys(('alpha', 'zed'), 'continuous velocity="1" effort="1"'),
+    """<transmission name="differential">
+      <plugin>transmission_interface/DifferentialTransmission</plugin>
       <actuator name="m2" role="actuator2">
         <mechanical_reduction>-50</mechanical_reduction></actuator>
       <actuator name="m1" role="actuator1">
@@ -32,12 +33,10 @@ REVERSED = chain(
       <joint name="alpha" role="joint2">
         <mechanical_reduction>-2</mechanical_reduction><offset>-0.5</offset></joint>
       <joint name="zed" role="joint1">
-        <mechanical_reduction>2</mechanical_reduction><offset>0.5</offset></joint>"""
-    },
-    **dict.fromkeys(('alpha', 'zed'), 'continuous 0 0 1 1'),
+        <mechanical_reduction>2</mechanical_reduction><offset>0.5</offset></joint>
+    </transmission>""",
 )
 
-# One transmission that loads, one of an unknown type, one with a bad number, one joint without.
 MIXED = ros1_robot(
     ros1('good', reduction='100'),
     ros1('strange', 'elsewhere/StrangeTransmission', '7'),

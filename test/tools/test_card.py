@@ -15,7 +15,6 @@ from zoo.elements import ankle, leg, load, numbered, params, ratio, transmission
 
 from transmission_bridge.tools.card.cards import make_card
 from transmission_bridge.tools.card.motors import CURVE, Motor, NUMBERS
-from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.transmissions.known_names import find_meaning
 
 #: A motor with every number; ``N`` is the ratio of the knee.
@@ -129,18 +128,6 @@ def test_wanted_gains_of_joints_become_those_of_the_motors(numbers):
     lost = np.linalg.norm(kp - np.diag(np.diag(kp))) / np.linalg.norm(kp)
     assert found['lost']['actuator_kp'] == pytest.approx(lost)
     assert [each['kp'] for each in found['joints']] == [80.0, 20.0]
-
-
-def test_the_ratios_and_limits_are_those_of_check_limits(run, card):
-    """The same ranges to the last bit, because both come from one function."""
-    text = urdf({'knee': TURNS}, leg(actuator='<limit effort="900" velocity="0.3"/>'))
-    (ours,) = card(text, '', '--json').json['transmissions']
-    (theirs,) = run('check', '-', '--json', stdin=text.encode()).json['transmissions']
-    assert ours['actuators'][0]['ratio']['knee'] == theirs['ratios'][0]['ratio']
-    robot = load(text)
-    within = transmission_limits(robot, robot.bindings[0]).within
-    for name, least in zip(('velocity', 'effort'), within[2:, 0], strict=True):
-        assert ours['joints'][0][name][0] == least
 
 
 def test_without_as_many_motors_as_joints_inertia_stays_at_the_motors(card, numbers):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 import re
 import subprocess
 import sys
@@ -141,16 +140,9 @@ def hinge(*inside):
     return urdf(['hinge'], ''.join(inside)).replace('<robot ', xacro)
 
 
-def edge(name, reduction=''):
-    """Return a recorded robot at which ros2_control does not read the ratio, with another one."""
-    path = Path(__file__).parents[1] / 'data' / 'edge' / f'{name}.urdf'
-    text = re.sub('<mimic.*?/>', '', path.read_text(encoding='utf-8'))
-    return re.sub(r'(?<=eduction>)[0-9.]+(?=<)', reduction, text) if reduction else text
-
-
-MACRO, LOST = '<xacro:motor joint="hinge"/>', transmission('t', 'Simple', ['x'], ['m'])
+MACRO = '<xacro:motor joint="hinge"/>'
 FOUND = transmission('t', 'Simple', ['hinge'], ['m'])
-UNREAD, NONE = '<mechanical_reduction> in joint', 'is not installed; installed: '
+NONE = 'is not installed; installed: '
 
 # fmt: off
 #: Description, options, and the findings: how bad, where, and what they begin with or have within.
@@ -174,11 +166,6 @@ FINDINGS = {
            ('tabulated', 'transmission_bridge/TabulatedTransmission'),
            ('their/WristTransmission', ''),
        )},
-    **{f'{name} {ratio} {options}': (edge(name, ratio), options, [(level, None, UNREAD)])
-       for name in ('r2_camel_case', 'r2_act_reduction')
-       for ratio, options, level in (
-           ('', '', 'error'), ('1', '', 'warning'), ('1', '--strict', 'error'),
-       )},
 }
 # fmt: on
 
@@ -199,21 +186,7 @@ def test_a_finding_has_its_level_its_line_and_what_is_wrong(run, case):
     told = run(*words, stdin=text.encode())
     assert told.code == result.code
     assert sum(': error: ' in line for line in told.out.splitlines()) == len(errors)
-    if UNREAD in told.out and errors:
-        assert options or 'not bridged (transmission rejected): j1' in told.out
     assert ('passed through' in told.out) <= (not errors or 'hinge' not in text)
-
-
-def test_joints_that_a_misnamed_transmission_costs_are_listed(run):
-    """Joints of a block whose transmission names no joint that exists are shown as not bridged."""
-    text = hinge(LOST).encode()
-    result = run('check', '-', stdin=text)
-    assert result.code == 1
-    assert 'not bridged (transmission rejected): x, hinge' in result.out
-    way = ('--to', 'actuator', '--interface', 'position')
-    mapped = run('map', '-', *way, 'hinge=1', stdin=text)
-    assert mapped.code != 0
-    assert "transmission 't' may refer to it" in mapped.err
 
 
 def test_joints_without_a_velocity_limit_are_listed(run):

@@ -108,25 +108,6 @@ def test_each_type_that_ros2_control_lacks_has_a_class(compile_robot):
     assert read_classes(compile_robot(ROBOT)) == [ANKLE, LIFT]
 
 
-def test_the_loader_knows_the_element_of_each_transmission(compile_robot):
-    """Names, roles, reductions, offsets and parameters are those of the text, with indices."""
-    left, right, lift = read_rows(compile_robot(ROBOT))
-    assert left == (
-        f'{{"left_ankle", "{ANKLE}", true, '
-        '{{"left_ankle_pitch", 0, true, "joint1", 1.0, 0.0}, '
-        '{"left_ankle_roll", 1, true, "joint2", 1.0, 0.0}}, '
-        '{{"left_ankle_upper", 0, true, "actuator1", 15.0, 0.0}, '
-        '{"left_ankle_lower", 1, true, "actuator2", 15.0, 0.0}}, {}, {}}'
-    )
-    assert '"right \\042\\134ankle"' in right
-    assert '{{"right_ankle_pitch", 2, true, ' in right
-    assert '{"right_ankle_roll", 3, true, ' in right
-    assert lift == (
-        f'{{"lift", "{LIFT}", false, {{{{"lift", 6, true, "joint1", 1.0, 0.2}}}}, '
-        '{{"lift_motor", 6, true, "actuator1", -3.0, 0.0}}, {}, {{"lead", "0.005"}}}'
-    )
-
-
 def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, tmp_path):
     """ros2_control reads the description, which does not have the numbers of a parameter file."""
     numbers = tmp_path / 'numbers.yaml'
@@ -143,15 +124,6 @@ def test_only_selected_transmissions_are_loaded(compile_robot):
     (lift,) = read_rows(folder)
     assert '{{"lift", 0, true, ' in lift
     assert '{{"lift_motor", 0, true, ' in lift
-
-
-def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot, linkages):
-    """ros2_control's element of a linkage lists the commanded joints only."""
-    (row,) = read_rows(compile_robot(linkages['four_bar_knee']))
-    assert '{{"knee", 1, true, "joint1", 1.0, 0.0}}, {{"knee_motor",' in row
-    assert '{{"knee_crank", 0, true, "", 1.0, 0.0}' in row
-    assert 'param' not in row
-    assert 'loop' not in row
 
 
 def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):

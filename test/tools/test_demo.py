@@ -15,18 +15,13 @@ import signal
 import subprocess
 import sys
 
-from hypothesis import given, strategies as st
-import numpy as np
 import pytest
 from waiting import wait
 
 import transmission_bridge
-import transmission_bridge as tb
-from transmission_bridge.description import load_description
 from transmission_bridge.resources import resource
 from transmission_bridge.tools import demo_formulas as formulas
-from transmission_bridge.tools.demo import command_at, Comparison
-from transmission_bridge.tools.demo_formulas import JOINTS
+from transmission_bridge.tools.demo import Comparison
 
 # -- formulas ------------------------------------------------------------------------------------
 
@@ -43,21 +38,6 @@ def test_the_formulas_use_nothing_of_what_they_check():
 
 
 # -- motions -------------------------------------------------------------------------------------
-
-
-@given(t=st.floats(0.0, 100.0))
-def test_the_motions_stay_within_the_limits_of_the_robot(t):
-    """No command would be clamped, from where the joints stand, which is the first command."""
-    robot = tb.RobotTransmissions(load_description(resource('urdf', 'arm.urdf')))
-    zero = robot.actuator_to_joint('position', np.zeros(6)).tolist()
-    start = dict(zip(robot.joint_names, zero, strict=True))
-    assert command_at(0.0, start)['position'] == start
-    command = command_at(t, start)
-    assert set(command['position']) == set(JOINTS)
-    for name, lower, upper in zip(robot.joint_names, *robot.joint_limits[:, 0], strict=True):
-        assert lower <= command['position'][name] <= upper
-    for name, most in zip(robot.joint_names, robot.joint_limits[1, 1], strict=True):
-        assert abs(command['velocity'][name]) <= most
 
 
 # -- comparison ----------------------------------------------------------------------------------
@@ -83,9 +63,7 @@ ASKED = (1, {'position': {'in': 1.5}})
     ({'position': {'out': -3.0}}, "position of 'out' is -3.0, the formulas give 3.0"),
     ({'position': {'out': 3.0 * (1 + 2e-12)}}, "position of 'out' is 3.0"),
     ({'position': {'out': math.nan}}, "position of 'out' is nan"),
-    ({'position': {'out': math.inf}}, "position of 'out' is inf"),
     ({'position': {}}, "position of 'out' is nan, the formulas give 3.0"),
-    ({}, "position of 'out' is nan, the formulas give 3.0"),
     ({'position': {'out': 3.0, 'more': 0.0}}, "position of 'more' is 0.0, the formulas give nan"),
     ({'position': {'out': 3.0}, 'effort': {'out': 0.0}}, "effort of 'out' is 0.0"),
     ({'position': {'out': 3.0}}, ''),
@@ -169,8 +147,7 @@ def test_one_wrong_sign_fails_and_names_what_is_wrong(demo, tmp_path):
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupted_demo_leaves_no_process(demo, number):
+def test_an_interrupted_demo_leaves_no_process(demo):
     """A signal ends the demo and its bridge, without traceback."""
     process = demo(600)
 
@@ -180,7 +157,7 @@ def test_an_interrupted_demo_leaves_no_process(demo, number):
         return len(children) == 1 and children
 
     children = wait(find_bridge, 'the bridge of the demo')
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130 if number == signal.SIGINT else -number, '')
+    assert (process.returncode, err) == (130, '')
     assert not any(Path('/proc', child).exists() for child in children)

@@ -29,30 +29,6 @@ def worked(request, linkages, tmp_path):
     return COMMANDED[request.param], path, robot
 
 
-def test_limits_of_actuators_are_where_the_commanded_joints_meet_theirs(run, worked):
-    """They are ranges, sampled; passive joints have no part in them."""
-    commanded, path, robot = worked
-    result = run('check', path, '--json')
-    assert (result.code, result.err) == (0, '')
-    (found,) = result.json['transmissions']
-    assert [each['name'] for each in found['joint_limits']] == [*commanded]
-    box = [[each[side] for each in found['joint_limits']] for side in ('lower', 'upper')]
-    q = np.full((300, len(robot.joint_names)), np.nan)
-    drawn = np.random.default_rng(0).uniform(*box, (300, len(commanded)))
-    q[:, list(robot.bindings[0].joints)] = drawn
-    a = robot.joint_to_actuator('position', q)
-    a = a[np.isfinite(a).all(axis=-1)]
-    assert len(a) > 100
-    for each, column in zip(found['actuator_limits'], a.T, strict=True):
-        assert each['units'] == {'position': 'rad', 'velocity': 'rad/s', 'effort': 'N m'}
-        width = each['upper'] - each['lower']
-        # A grid does not meet the corners of what can be reached.
-        assert each['lower'] - 0.05 * width < column.min()
-        assert each['upper'] + 0.05 * width > column.max()
-        assert np.ptp(column) > 0.5 * width
-        assert np.all(np.array(each['effort']) > 0.0)
-
-
 def test_a_linkage_has_curves_of_its_passive_joints(run, worked, tmp_path):
     """Over each actuator, from a position that it can have."""
     pytest.importorskip('matplotlib')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 import pytest
 from zoo.elements import leg, params, ratio, transmission, urdf
 
@@ -37,6 +37,7 @@ def test_roles_decide_against_xml_and_alphabetical_order(told, reversed_robot):
     assert result.json == pytest.approx({'m1': 100, 'm2': 20}, rel=1e-14)
 
 
+@settings(max_examples=20)
 @given(
     st.sampled_from(['position', 'velocity', 'acceleration', 'effort', 'torque', 'force']),
     st.sampled_from(['joint', 'actuator']),

@@ -132,24 +132,6 @@ def test_two_stops_of_each_joint_that_was_swept(arm):
     assert roll.startswith("'wrist_roll' is not known from its range: it was not swept")
 
 
-def test_the_middle_is_a_guess(arm):
-    """It may be wrong by half of what the sweep missed: (3.84 - pi) / 2 for half a turn."""
-    known_name = 'shoulder_pan_transmission'
-    ranges = read_lerobot(encode(document(shoulder_pan=(1024, 3072))), 'arm.json')
-    rows, (note, _) = lerobot.list_rows(arm, ranges, is_confirmed=False)
-    known = rows[known_name]
-    np.testing.assert_allclose(known.actuators, [[math.pi]], rtol=0.0, atol=1e-9)
-    np.testing.assert_allclose(known.joints, [[0.0]], rtol=0.0, atol=1e-9)
-    np.testing.assert_allclose(known.slack, [[1.92 - math.pi / 2]], rtol=0.0, atol=1e-9)
-    assert "'shoulder_pan' is a guess" in note
-    assert 'its range in the file is 180.0 and its limits 220.0 degrees' in note
-    assert '+- 0.35 rad' in note
-    # Limits that are not the stops are no contradiction of a measurement by hand.
-    confirmed, found = lerobot.list_rows(arm, ranges, is_confirmed=True)
-    assert found[0] == note
-    np.testing.assert_array_equal(confirmed[known_name].actuators, known.actuators)
-
-
 @pytest.mark.parametrize(('motor', 'scale', 'turn'), [
     ('', math.tau / 4096, 4096),
     (params(position_unit='deg'), math.tau / 4096, 4096),

@@ -98,18 +98,6 @@ def test_each_output_is_the_sum_of_its_own_terms(parts, data, terms):
     assert same_bits(x, before)
 
 
-@given(st.lists(matrices(), min_size=1, max_size=4), st.data())
-def test_stacked_maps_equal_the_maps(parts, data):
-    """Several maps stacked into one give the same bits as each by itself."""
-    maps = [AffineMap.from_matrix(*parts[k]) for k in (0, *range(len(parts)))]
-    inputs = [data.draw(arrays(float, (2, each.n_in), elements=INPUTS)) for each in maps]
-    stacked = AffineMap.from_maps(maps, shared=data.draw(st.sampled_from([(), (1,)])))
-    with np.errstate(all='ignore'):
-        expected = [each(x) for each, x in zip(maps, inputs, strict=True)]
-        found = stacked(np.concatenate(inputs, axis=-1))
-    assert same_bits(found, np.concatenate(expected, axis=-1))
-
-
 def peak_of(function, *arguments):
     """Return the most memory [bytes] that was held at a time while a function ran."""
     tracemalloc.start()

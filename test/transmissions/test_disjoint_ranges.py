@@ -17,14 +17,13 @@ SIZES = {
 }
 
 
-def robot(kind, limits, joints=('-1 1',), inside='', gauge=None):
+def robot(kind, limits, joints=('-1 1',), inside=''):
     """
     Return the text of a robot with transmission ``t``.
 
     :param limits: Attributes of the ``<limit>`` of each actuator.
     :param joints: Lower and upper limits of each joint; empty: continuous.
     :param inside: What stands inside the first joint of the transmission.
-    :param gauge: Inside the actuator of a second transmission, which is that of the first.
     """
     limit = 'revolute lower="{}" upper="{}" velocity="1" effort="1"'
     kinds = [limit.format(*each.split()) if each else 'continuous' for each in joints]
@@ -32,9 +31,6 @@ def robot(kind, limits, joints=('-1 1',), inside='', gauge=None):
     motors = {f'a{n}': f'<limit {text}/>' if text else '' for n, text in enumerate(limits, 1)}
     members = {name: inside if name == 'j1' else '' for name in tree}
     block = transmission('t', kind, members, motors, SIZES.get(kind, ''))
-    if gauge is not None:
-        tree['dial'] = 'continuous'
-        block += transmission('gauge', 'Simple', ['dial'], {'a1': gauge})
     return urdf(tree, block)
 
 
@@ -80,13 +76,6 @@ def test_each_kind_of_transmission_is_compared(kind, limits, joints, inside, is_
     t = built(kind, limits, joints, inside)
     assert len(t.lost_joints) == len(joints) * is_lost
     assert not is_lost or 'exclude each other' in t.findings[-1].message
-
-
-@pytest.mark.parametrize(('lower', 'lost'), [(0.5, set()), (1.5, {'j1'})])
-def test_a_limit_that_another_transmission_gives_the_actuator_counts(lower, lost):
-    """It is one motor, whichever of them has its limit."""
-    t = built('Simple', [''], gauge=f'<limit lower="{lower}"/>')
-    assert set(t.lost_joints) == lost
 
 
 @pytest.mark.parametrize(('parameters', 'found'), [

@@ -6,7 +6,6 @@
 import math
 import re
 
-import casadi as ca
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
@@ -27,13 +26,9 @@ from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS, FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.transmissions.calls import Call
-from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 from transmission_bridge.transmissions.linkage.tree import (
-    JointTree,
     linkage_joints,
-    Loop,
-    LOOP_TYPES,
 )
 from transmission_bridge.transmissions.mechanism import (
     block_system,
@@ -112,31 +107,6 @@ def test_accelerations_of_all_joints_are_the_differences_of_velocities(linkages,
         total += transmissions.actuator_to_joint('velocity', rate + t * change, at=at) / t
     assert np.isfinite(found).all()
     assert np.abs(found - total / 2.0).max() <= 1e-6 * np.abs(found).max()
-
-
-@pytest.mark.parametrize('kind', LOOP_TYPES)
-def test_slopes_of_loops_are_their_derivatives(kind):
-    """Away from where they close as well, with sliding, skew and mimicking joints."""
-    turn = (0.3, -0.7, 1.1)
-    body = (
-        joint('a', 'base', 'a_link', (0.1, 0.2, 0), (0, 1, 0))
-        + joint('b', 'a_link', 'b_link', (0, 0.1, 0.3), (1, -2, 0.5), rpy=turn)
-        + joint('c', 'b_link', 'c_link', (0.2, 0, 0), (0, 1, 1), 'prismatic')
-        + joint('d', 'c_link', 'tip', (0, 0.1, 0.1), more='<mimic joint="a" multiplier="-0.5"/>')
-        + joint('e', 'base', 'e_link', (0.4, 0, 0), (0, 0, 1), rpy=turn)
-        + joint('f', 'e_link', 'end', (0, 0.3, 0.2), (2, 1, 0))
-    )
-    description = load_description(robot(body, {}, (), ''))
-    tree = JointTree(description.joints, description.links)
-    variables = {}
-    loop = Loop(kind, 'tip', 'end', tuple(np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)), 0.4)
-    path = tree.find_path(loop, variables)
-    closures = Closures([path], {}, np.zeros(len(variables)))
-    slope = ca.jacobian(closures.rows, closures.z)
-    function = ca.Function('f', [closures.z, closures.lengths], [closures.slope, slope])
-    for z in np.random.default_rng(3).uniform(-2.0, 2.0, (50, len(variables))):
-        found, expected = (each.full() for each in function(z, 0.4))
-        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-14)
 
 
 # -- streams, and all joints that are published --------------------------------------------------

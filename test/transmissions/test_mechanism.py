@@ -6,7 +6,6 @@
 import math
 
 import casadi as ca
-from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo import mechanisms as m
@@ -19,13 +18,6 @@ from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
 from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.mechanism import part
-from transmission_bridge.transmissions.mechanism.block_system import (
-    build_determinant,
-    compute_pivot_order,
-    Elimination,
-    GROWTH,
-    Minors,
-)
 from transmission_bridge.transmissions.robot.function import RobotMap
 
 # -- one mechanism, described in several ways ----------------------------------------------------
@@ -170,17 +162,6 @@ def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
         t.map(direction, 'position', at)
         monkeypatch.undo()
         assert sum(n for function, n in counts if function is mechanism.solver.function) <= 5
-
-
-def test_a_position_with_several_solutions_is_left_to_the_table():
-    """A grid with a jump between neighbours would mix two assemblies."""
-    t, q = m.Squared(), np.random.default_rng(1).uniform(-1.0, 1.0, (200, 2))
-    (mechanism,) = t.parts('joint_to_actuator')
-    assert mechanism._grid is None
-    found = t.joint_to_actuator('position', q)
-    known = np.isfinite(found).all(axis=1)
-    assert known.any()
-    assert np.abs(t.actuator_to_joint('position', found[known]) - q[known]).max() <= 1e-12
 
 
 # -- what cannot be built ------------------------------------------------------------------------
@@ -371,42 +352,6 @@ def test_a_closure_with_any_pose_is_the_mechanism(begin, lower, upper):
 
 
 # -- linear equations ----------------------------------------------------------------------------
-
-SOLVERS = {'minors': (Minors, (1, 3)), 'elimination': (Elimination, (2, 8))}
-
-
-@pytest.mark.parametrize('name', SOLVERS)
-@given(seed=st.integers(0, 2**32), deficit=st.sampled_from([0, 0, 1]))
-def test_small_equations_are_solved_as_numpy_solves_them(name, seed, deficit):
-    """As far as it is exact; a matrix without full rank has no finite exact solution."""
-    kind, sizes = SOLVERS[name]
-    random = np.random.default_rng(seed)
-    n = int(random.integers(sizes[0], sizes[1] + 1))
-    matrix = random.integers(-3, 4, (n, n)).astype(float)
-    if deficit:
-        matrix[random.integers(n)] = random.integers(-2, 3, n) @ matrix * (n > 1)
-    right = random.integers(-3, 4, (n, 2)).astype(float)
-    has_order = bool(random.integers(2))
-    order = compute_pivot_order(matrix) if has_order else random.permutation(n).tolist()
-    assert sorted(order) == list(range(n))
-    matrix, right = matrix[order], right[order]
-    a, b = ca.SX.sym('a', n, n), ca.SX.sym('b', n, 2)
-    solver = kind(a)
-    outputs = [solver(b), math.prod(solver.pivots), build_determinant(a), solver.is_exact()]
-    found, *numbers = ca.Function('f', [a, b], outputs)(matrix, right)
-    pivots, determinant, is_exact = map(float, numbers)
-    found = found.full()
-    expected, size = np.linalg.det(matrix), math.prod(np.linalg.norm(matrix, axis=1))
-    is_regular = np.linalg.matrix_rank(matrix) == n
-    assert is_exact or not (is_regular and has_order)
-    if is_regular and is_exact:
-        solution = np.linalg.solve(matrix, right)
-        allowed = 1e-16 * GROWTH * np.linalg.cond(matrix)
-        assert np.abs(found - solution).max() <= allowed * (1.0 + np.abs(solution).max())
-        for each in (pivots, determinant):
-            assert abs(each - expected) <= 1e-13 * size
-    elif not is_regular:
-        assert not (is_exact and np.isfinite(found).all() and abs(pivots) > 1e-13 * size)
 
 
 def test_the_first_mechanism_of_a_type_does_not_limit_the_others():

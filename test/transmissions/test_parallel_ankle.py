@@ -9,7 +9,6 @@ from zoo import mechanisms
 from zoo.mechanisms import LEFT, RIGHT, TILTED
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions import MapReport
 
 BEHIND = {
     'motor': (0.0, 0.05, 0.2), 'crank': 0.04, 'rod': 0.2, 'foot': (-0.04, 0.05, 0.0),
@@ -69,28 +68,6 @@ def test_every_rod_keeps_its_length(legs, options):
             assert abs(residual(leg, angle, again)) <= 1e-12
 
 
-@pytest.mark.parametrize('legs', PAIRS)
-def test_a_guess_never_keeps_the_solver_from_converging(legs):
-    """What is solved without a guess is solved from every guess, in a batch and one by one."""
-    t = ankle(*legs, lower=(-1.2, -0.7), upper=(1.2, 0.7))
-    random = np.random.default_rng(1)
-    q, guess = random.uniform(t.domain.lower, t.domain.upper, size=(2, 100, 2))
-    a = t.joint_to_actuator('position', q)
-    cold = t.actuator_to_joint('position', a)
-    found = np.isfinite(cold).all(axis=-1)
-    assert found.mean() > 0.7
-    a, guess, cold = a[found], guess[found], cold[found]
-    report = MapReport()
-    warm = t.actuator_to_joint('position', a, guess=guess, report=report)
-    assert report.counts['', 'no_convergence'] == 0
-    known = np.isfinite(warm).all(axis=-1)
-    assert known.mean() > 0.8  # the rest is another branch
-    assert np.abs(warm - cold)[known].max() <= 1e-9
-    for each, start, expected in zip(a, guess, warm, strict=True):
-        position = t.actuator_to_joint('position', each, guess=start)
-        assert np.allclose(position, expected, rtol=0.0, atol=1e-9, equal_nan=True)
-
-
 @pytest.mark.parametrize('angle', np.linspace(-np.pi, np.pi, 17))
 def test_the_elbow_is_the_one_nearer_to_actuator_zero(angle):
     """In the middle of the domain, whatever the crank's angle; the other one is no solution."""
@@ -131,9 +108,7 @@ def test_a_crank_that_is_a_turn_further_is_no_solution():
 
 @pytest.mark.parametrize(('change', 'message'), [
     ({'rod': 0.1}, 'does not reach'),
-    ({'rod': 0.9}, 'does not reach'),
     ({'crank': 0.0}, 'dimensions'),
-    ({'rod': -0.24}, 'dimensions'),
     ({'axis': (0.0, 0.0, 0.0)}, 'dimensions'),
     ({'motor': (0.0, np.nan, 0.0)}, 'dimensions'),
 ])  # fmt: skip

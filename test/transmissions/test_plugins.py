@@ -89,10 +89,8 @@ def test_an_unknown_type_is_refused_with_the_known(write_module, name):
 @pytest.mark.parametrize(('text', 'target', 'reason', 'line'), [
     ('"""Text."""\n\nimport not_there\n', 'tb_test:Gear', 'ModuleNotFoundError', 'import not_there'),  # noqa: E501
     ('raise ZeroDivisionError("x")', 'tb_test:Gear', 'ZeroDivisionError: x', 'raise Zero'),
-    ('def f(:', 'tb_test:Gear', 'SyntaxError', 'def f(:'),
     ('raise SystemExit("leaving")', 'tb_test:Gear', 'SystemExit: leaving', 'raise SystemExit'),
     (GEAR, 'tb_test:NoSuchGear', 'AttributeError', 'NoSuchGear'),
-    (GEAR, 'tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
 ])  # fmt: skip
 def test_a_failing_import_costs_its_own_type(write_module, text, target, reason, line):
     """An import that fails is kept with its traceback and raised for that type, every time."""

@@ -335,19 +335,6 @@ def test_an_effort_is_mapped_after_any_number_of_commands_without_one(kind):
     np.testing.assert_allclose(found[2], expected[2], rtol=1e-12)
 
 
-def test_nothing_is_counted_of_what_is_not_commanded():
-    """A joint measured outside the domain is no reason to count, if its effort is not wanted."""
-    stream, t = RobotMap(robot_of('Crank'), 'joint_to_actuator'), KINDS['Crank']
-    values, outside = np.array([[0.1], [math.nan], [math.nan]]), np.array([99.0])
-    for effort, counts in ((math.nan, {}), (1.0, {('Crank', 'domain'): 1})):
-        values[2] = effort
-        report = MapReport()
-        found = stream.map_command(values, outside, report)
-        assert same(found[0], t.joint_to_actuator('position', values[0]))
-        assert np.isnan(found[1:]).all()
-        assert report.counts == counts
-
-
 # -- what is compiled, and what is shared --------------------------------------------------------
 
 

@@ -185,14 +185,6 @@ def test_what_is_refused_or_taken_does_not_pass_through(
     assert {each.subject: each.severity for each in t.findings} == found
 
 
-def test_a_fragment_has_the_joints_of_its_transmissions(make_spec, make_robot):
-    """Without any <joint>, joints stand in the order of the transmissions."""
-    pair = make_spec('d', 'differential', ('z', 'y'), ('m1', 'm2'))
-    t = RobotTransmissions(make_robot(pair, make_spec('s', 'simple', ('a',), ('m3',)), joints=()))
-    assert t.joint_names == ('z', 'y', 'a')
-    assert t.actuator_names == ('m1', 'm2', 'm3')
-
-
 # -- several transmissions at one actuator -------------------------------------------------------
 
 

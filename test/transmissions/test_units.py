@@ -91,19 +91,6 @@ def test_units_of_drivers_leave_the_maps_in_si(units, scales):
         assert ours.tobytes() == theirs.tobytes()
 
 
-def test_a_torque_constant_is_live():
-    """A torque constant is a parameter; what it changes is the effort alone."""
-    robot = robot_with(swivel(params(effort_unit='A', torque_constant='0.08')))
-    assert scales_of(robot, 'swivel_m') == [1.0, 1.0, 0.08]
-    tuned = robot.with_parameters({'swivel_t.actuators.swivel_m.torque_constant': 0.1})
-    again = tuned.with_parameters({'swivel_t.joints.swivel.offset': 0.0})
-    for each in (tuned, again):
-        assert scales_of(each, 'swivel_m') == [1.0, 1.0, 0.1]
-        assert each.units['swivel_m'].effort.text == 'A'
-    with pytest.raises(ParameterError, match=r'torque_constant is invalid'):
-        robot.with_parameters({'swivel_t.actuators.swivel_m.torque_constant': -0.1})
-
-
 @pytest.mark.parametrize('unit', ['rad', 'deg', 'turn', 'tick', 'm', 'mm'])
 def test_the_units_of_position_and_velocity_follow_from_each_other(unit):
     """A unit of one of them alone is no SI for the other, in the description and the parameter."""

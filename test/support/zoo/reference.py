@@ -18,7 +18,7 @@ from state_paths import record
 
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
-from zoo.elements import ratio
+from zoo.elements import ratio, transmission, urdf
 
 FIELDS = ('position', 'velocity', 'effort')
 
@@ -34,50 +34,28 @@ def _declared(name):
     return f'<joint name="{name}"><{side}_interface name="position"/></joint>'
 
 
-def _link(name):
-    """Return a joint that turns, with its link."""
-    return (
-        f'<link name="l_{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
-        f'<child link="l_{name}"/></joint>'
+#: A lift, a differential wrist and a four-bar arm, a dial that only reads the lift's motor, and a
+#: finger without transmission.
+URDF = urdf(
+    JOINTS,
+    transmission('hoist', 'Simple', {'lift': ratio(-4.0, 0.3)}, ['winch'])
+    + transmission('gauge', 'Simple', {'dial': ratio(10.0, -0.05)}, ['winch'])
+    + transmission(
+        'wrist',
+        'Differential',
+        {'roll': ratio(1.5, 0.1), 'pitch': ratio(0.7, -0.2)},
+        {'left': ratio(2.0), 'right': ratio(-3.0)},
     )
-
-
-#: A lift, a differential wrist and a four-bar arm whose roles stand against the order of the text,
-#: a dial that only reads the lift's motor, and a finger without transmission.
-URDF = f"""<?xml version="1.0"?>
-<robot name="reference">
-  <link name="base"/>
-  {''.join(map(_link, JOINTS))}
-  <ros2_control name="hardware" type="system">
-    <hardware><plugin>reference/Hardware</plugin></hardware>
-    {''.join(map(_declared, ('lift', 'dial', 'roll', 'pitch', 'shoulder', 'elbow')))}
-    <transmission name="hoist">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="winch" role="actuator1"/>
-      <joint name="lift" role="joint1">{ratio(-4.0, 0.3)}</joint>
-    </transmission>
-    <transmission name="gauge">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="winch" role="actuator1"/>
-      <joint name="dial" role="joint1">{ratio(10.0, -0.05)}</joint>
-    </transmission>
-    <transmission name="wrist">
-      <plugin>transmission_interface/DifferentialTransmission</plugin>
-      <actuator name="right" role="actuator2">{ratio(-3.0)}</actuator>
-      <actuator name="left" role="actuator1">{ratio(2.0)}</actuator>
-      <joint name="pitch" role="joint2">{ratio(0.7, -0.2)}</joint>
-      <joint name="roll" role="joint1">{ratio(1.5, 0.1)}</joint>
-    </transmission>
-    <transmission name="arm">
-      <plugin>transmission_interface/FourBarLinkageTransmission</plugin>
-      <actuator name="crank" role="actuator2">{ratio(-25.0)}</actuator>
-      <actuator name="hip" role="actuator1">{ratio(40.0)}</actuator>
-      <joint name="elbow" role="joint2">{ratio(1.1, -0.4)}</joint>
-      <joint name="shoulder" role="joint1">{ratio(-0.9, 0.25)}</joint>
-    </transmission>
-  </ros2_control>
-</robot>
-"""
+    + transmission(
+        'arm',
+        'FourBarLinkage',
+        {'shoulder': ratio(-0.9, 0.25), 'elbow': ratio(1.1, -0.4)},
+        {'hip': ratio(40.0), 'crank': ratio(-25.0)},
+    ),
+    plugin='reference/Hardware',
+)
+for _name in JOINTS:
+    URDF = URDF.replace(f'<joint name="{_name}"/>', _declared(_name))
 
 #: By member: transmission, side, reduction, offset of a joint.
 _MEMBERS = {

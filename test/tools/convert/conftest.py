@@ -59,7 +59,7 @@ def text_message(text):
     return bytes(STORE.serialize_cdr(STORE.types[STRING](data=text), STRING))
 
 
-def recording(count=2500):
+def recording(count=400):
     """Return the topics of a drive: states, other states, text, and a topic without messages."""
     times = [START + n * 7_000_003 for n in range(40)]
     return {

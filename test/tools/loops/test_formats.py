@@ -14,8 +14,6 @@ import transmission_bridge as tb
 from transmission_bridge.errors import DescriptionError
 from transmission_bridge.tools.loops.mjcf import Mjcf, read_mjcf
 
-SITES = """<site name="closing_rod_1" pos="0 0 -0.38"/>"""
-
 #: The five-bar leg of docs/transmissions.md. Its body does not stand in the origin of the world.
 LEG = """<mujoco>
   <default><default class="turned"><joint axis="0 1 0"/></default></default>

@@ -91,14 +91,6 @@ def test_a_block_that_has_the_joints_gets_the_transmission(run, ankle, tmp_path)
     assert [joint.name for joint in made.joints] == ['upper_motor', 'ankle_roll']
 
 
-def test_nothing_is_written_before_a_choice_is_made(run, ankle, tmp_path):
-    """Exit code 1 and a sentence."""
-    out = tmp_path / 'out.urdf'
-    result = run('loops', ankle, '--output', out)
-    assert (result.code, out.exists()) == (1, False)
-    assert 'nothing is written' in result.out
-
-
 def test_wrong_choices_are_refused(refuse, ankle):
     """Names of the command line are of the URDF, and independent."""
     drive = '--drive', 'upper_motor', 'lower_motor'
