@@ -127,8 +127,8 @@ def _list_facts(
         for name in sorted({*own, *in_loops}):
             texts = dict(_below(before, f'/joint[{name}]'))
             for path in ('/type', *(_GEOMETRY if name in in_loops else ())):
-                cells = (f'joint[{name}]', path, texts.get(path, ''))
-                yield braces((str(index), *map(quote, cells)))
+                text = texts.get(path, '')
+                yield braces((str(index), *map(quote, (f'joint[{name}]{path}', text, text))))
         if binding.is_identity:
             continue
         (block,) = (x.name for x in whole.description.blocks if spec.path.startswith(f'{x.path}/'))
@@ -140,9 +140,8 @@ def _list_facts(
         }
         start = f'/ros2_control[{block}]/transmission[{spec.name}]'
         for path, text in _below(now, start):
-            is_added = start + path not in before
-            words = '*' if path in drivers else _name_numbers(text, numbers, is_added)
-            cells = (f'transmission[{spec.name}]', path, words)
+            words = '*' if path in drivers else _name_numbers(text, numbers)
+            cells = (f'transmission[{spec.name}]{path}', before.get(start + path, ''), words)
             yield braces((str(index), *map(quote, cells)))
 
 
@@ -160,12 +159,12 @@ def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Numbe
     return editor.result()
 
 
-def _name_numbers(text: str, numbers: Sequence[_Number], is_added: bool) -> str:
-    """Replace marks by '@' and the index of the number."""
+def _name_numbers(text: str, numbers: Sequence[_Number]) -> str:
+    """Replace marks by '@' and the index of the number, or by '*' if a file has its value."""
 
     def name(found: re.Match[str]) -> str:
         k = round((float(found[0]) / _MARK - 1) * 2**20) - 1
-        return f'@{k}' + ('!' if numbers[k].is_given else '?' if is_added else '')
+        return '*' if numbers[k].is_given else f'@{k}'
 
     return _MARKED.sub(name, text)
 
