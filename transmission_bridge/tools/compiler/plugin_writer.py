@@ -56,28 +56,23 @@ def list_loadable_rows(compiled: CompiledRobot) -> Iterator[str]:
     for index, binding in list_loadable(compiled.robot).items():
         spec = binding.spec
         # An implied actuator has the path of its transmission, and a name of ros2_control.
-        names = {
-            'joint': [end.name for end in spec.joints],
-            'actuator': [
-                'actuator1' if end.path == spec.path else end.name for end in spec.actuators
-            ],
-        }
-        texts = {'plugin': spec.type}
-        for side, ends in (('joint', spec.joints), ('actuator', spec.actuators)):
-            texts[f'{side}s'] = str(len(ends))
-            for name, end in zip(names[side], ends, strict=True):
-                place = f"{side} '{name}', "
-                texts[f'{place}role'] = end.role
-                texts[f'{place}mechanical_reduction'] = _write(end.mechanical_reduction)
-                texts[f'{place}offset'] = _write(end.offset)
+        joints = [end.name for end in spec.joints]
+        actuators = ['actuator1' if x.path == spec.path else x.name for x in spec.actuators]
+        places = [f"joint '{name}', " for name in joints]
+        places += [f"actuator '{name}', " for name in actuators]
+        texts = {'plugin': spec.type, 'joints': f'{len(joints)}', 'actuators': f'{len(actuators)}'}
+        for place, end in zip(places, (*spec.joints, *spec.actuators), strict=True):
+            texts[f'{place}role'] = end.role
+            texts[f'{place}mechanical_reduction'] = _write(end.mechanical_reduction)
+            texts[f'{place}offset'] = _write(end.offset)
         for parameter in spec.parameters:
             if parameter.path.rpartition('/')[2].partition('[')[0] == 'param':
                 texts[f"parameter '{parameter.name}'"] = parameter.value
-        is_mechanism = index in compiled.owners(ACTUATOR_TO_JOINT)
         words = (
             str(index),
-            str(is_mechanism).lower(),
-            *(braces(map(quote, side)) for side in names.values()),
+            str(index in compiled.owners(ACTUATOR_TO_JOINT)).lower(),
+            braces(map(quote, joints)),
+            braces(map(quote, actuators)),
             braces(map(str, binding.passive)),
             braces(braces(map(quote, pair)) for pair in texts.items()),
         )

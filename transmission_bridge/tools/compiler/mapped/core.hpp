@@ -5,27 +5,31 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 
 #include "mapped/setup.hpp"
 
 namespace MAPPED_NAMESPACE {
 
-// Rows are unknown, or false, at first.
-template <typename T, int N>
+// Rows are unknown at first.
+template <int N>
 struct Rows {
-  T values[n_rows][N];
+  double values[n_rows][N];
 
   Rows() {
-    for (auto & row : values) std::fill(row, row + N, std::numeric_limits<T>::quiet_NaN());
+    for (auto & row : values) std::fill(row, row + N, unknown);
   }
-  T * operator[](int row) { return values[row]; }
-  const T * operator[](int row) const { return values[row]; }
+  double * operator[](int row) { return values[row]; }
+  const double * operator[](int row) const { return values[row]; }
 };
 
-using Actuators = Rows<double, n_actuators>;
-using Joints = Rows<double, n_joints>;
-using Flags = Rows<bool, n_joints>;
+using Actuators = Rows<n_actuators>;
+using Joints = Rows<n_joints>;
+
+// Of interfaces of joints.
+using Flags = std::bitset<n_rows * n_joints>;
+constexpr std::size_t flag(int row, int joint) { return row * std::size_t{n_joints} + joint; }
 
 // Bits of the status of a transmission beside those of its C functions, and what they mean.
 enum : uint32_t {
@@ -53,9 +57,6 @@ inline constexpr const char * meanings[] = {
 // Of comparisons with limits, of the magnitude of the limit or of one.
 constexpr double rounding = 1e-9;
 
-// A reading of a single turn is searched for in so many turns of both directions.
-constexpr int most_turns = 64;
-
 // A step may take the time since the last command, of at most this length, and an extra time [s].
 constexpr double longest_step = 0.1, extra_time = 0.05;
 
@@ -73,7 +74,7 @@ inline bool is_within(double value, double low, double high) {
 // Whether a rate leads a position further out that has reached a limit, or is beyond it. NaN does
 // not.
 inline bool leads_outward(double rate, double at, const Limits & limits, bool is_beyond = false) {
-  const double low = limits.low[position], high = limits.high[position];
+  const double low = limits.low(position), high = limits.high(position);
   const double sign = is_beyond ? -1.0 : 1.0;
   return (rate > 0.0 && at > high - sign * margin(high)) ||
          (rate < 0.0 && at < low + sign * margin(low));
@@ -82,16 +83,6 @@ inline bool leads_outward(double rate, double at, const Limits & limits, bool is
 inline bool are_finite(const double * values, const std::vector<int> & indices) {
   return std::all_of(indices.begin(), indices.end(),
                      [&](int k) { return std::isfinite(values[k]); });
-}
-
-inline std::string describe_bits(uint32_t bits) {
-  std::string text;
-  for (uint32_t k = 0, bit = 1; bit < HELD; k++, bit *= 2)
-    if (bits & bit)
-      text +=
-        (text.empty() ? "" : "; ") + std::string(bit < HALF ? status_text(bit) : meanings[k - 6]);
-  if (text.empty()) text = "not all joints have a command";
-  return (bits & HELD ? "no result, its actuators hold: " : "") + text;
 }
 
 class Core {
@@ -107,7 +98,7 @@ public:
     joints_ = {};
     for (auto & position : positions_) position = unknown;
     for (int a = 0; a < n_actuators; a++)
-      turns_[a] = std::isfinite(setup_.periods[a]) ? unknown : 0.0;
+      turns_[a] = std::isnan(setup_.turns[a].period) ? 0.0 : unknown;
     set_claims({});
     begin();
   }
@@ -125,32 +116,14 @@ public:
     for (int j = 0; j < n_joints; j++) positions_[j] = joints_[position][j];
   }
 
-  // Find the turns of single-turn encoders: each is the one that keeps its joint within the
-  // limits. Returns a sentence if one is unknown.
-  std::string resolve_turns() {
+  // Returns a sentence if the turn of an actuator with a single-turn encoder is unknown.
+  std::string find_unknown_turn() const {
     for (int a = 0; a < n_actuators; a++) {
-      if (std::isfinite(turns_[a])) continue;
-      const int j = transmissions[find_owner(&Transmission::owned, a)].joints[0];
-      const auto & limits = setup_.joint_limits[j];
-      Actuators actuators;
-      Joints joints;
-      int count = 0;
-      double turn = unknown;
-      for (int k = -most_turns; k <= most_turns; k++) {
-        actuators[position][a] = readings_[a] + k * setup_.periods[a];
-        to_joint(&scratch_, actuators.values, joints.values);
-        if (!is_within(joints[position][j], limits.low[position], limits.high[position])) continue;
-        turn = k * setup_.periods[a];
-        count++;
-      }
-      if (count != 1) {
+      const auto & [period, low, high] = setup_.turns[a];
+      if (std::isnan(turns_[a]))
         return "the turn of actuator '" + std::string(actuator_names[a]) +
-               "' is unknown: expected one turn that keeps joint '" + joint_names[j] +
-               "' within its limits, found " + std::to_string(count) + " at reading " +
-               std::to_string(readings_[a]);
-      }
-      turns_[a] = turn;
-      measured_[position][a] = readings_[a] + turn;
+               "' is unknown: expected it within the limits of its joint, " + write(low) + " to " +
+               write(high) + ", found reading " + write(readings_[a]);
     }
     return "";
   }
@@ -170,14 +143,14 @@ public:
     const Flags before = claimed_;
     claimed_ = read_claims();
     for (const int t : setup_.own) {
-      auto & [writes, is_half, bits, report, held_for, next_reports] = parts_[t];
-      is_half = false;
+      auto & [writes, bits, report, held_for, next_reports] = parts_[t];
+      bits = is_refused_[t] ? REFUSED | HELD : 0u;
       for (int row = 0; row < n_rows; row++) {
         const bool ran = writes[row] == running_, runs = is_running(claimed_, t, row);
         writes[row] = runs ? running_ : std::max(writes[row] - 1, 0);
         if (runs && !ran) start_row(t, row, before);
         for (const int j : transmissions[t].joints)
-          is_half = is_half || (claimed_[row][j] && !runs);
+          if (claimed_[flag(row, j)] && !runs) bits |= HALF;
       }
     }
   }
@@ -189,13 +162,11 @@ public:
   bool map_commands(double period) {
     now_ += period;
     command_ = {};
-    for (const int t : setup_.own) {
-      parts_[t].bits = is_refused_[t] ? REFUSED | HELD : 0u;
+    for (const int t : setup_.own)
       for (int row = 0; row < n_rows; row++)
         for (const int j : transmissions[t].joints)
           if (parts_[t].writes[row] > 0 && std::isfinite(given_[row][j]))
             command_[row][j] = given_[row][j];
-    }
     apply_rules();
     sent_ = {};
     bool is_over = false;
@@ -209,11 +180,7 @@ public:
 
   // The claims that result from a switch.
   Flags plan_switch(const Flags & start, const Flags & stop) const {
-    Flags next = read_claims();
-    for (int row = 0; row < n_rows; row++)
-      for (int j = 0; j < n_joints; j++)
-        next[row][j] = start[row][j] || (next[row][j] && !stop[row][j]);
-    return next;
+    return start | (read_claims() & ~stop);
   }
 
   // A sentence if a switch starts only some joints of a transmission.
@@ -221,7 +188,7 @@ public:
     for (const int t : setup_.own) {
       const auto & joints = transmissions[t].joints;
       for (int row = 0; row < n_rows; row++) {
-        const auto is_started = [&](int j) { return start[row][j]; };
+        const auto is_started = [&](int j) { return start[flag(row, j)]; };
         if (!is_running(next, t, row) && std::any_of(joints.begin(), joints.end(), is_started))
           return "transmission '" + transmissions[t].name + "': expected " + row_names[row] +
                  " commands of all its " + std::to_string(joints.size()) +
@@ -237,23 +204,23 @@ public:
     for (const int t : setup_.own)
       for (const int j : transmissions[t].joints)
         for (int row = 0; row < n_rows; row++)
-          if (start[row][j] || stop[row][j]) is_refused_[t] = is_refused;
+          if ((start | stop)[flag(row, j)]) is_refused_[t] = is_refused;
     set_claims(plan_switch(is_refused ? Flags{} : start, stop));
   }
 
   static bool runs_actuator(const Flags & claims, int row, int actuator) {
-    const int t = find_owner(&Transmission::owned, actuator);
+    const int t = actuator < 0 ? -1 : actuator_owners[actuator];
     return t >= 0 && is_running(claims, t, row);
   }
 
   Flags read_claims() const {
     Flags claims;
-    for (int row = 0; row < n_rows; row++) std::copy_n(claims_[row], n_joints, claims[row]);
+    for (std::size_t k = 0; k < claims.size(); k++) claims[k] = claims_[k];
     return claims;
   }
 
   void set_claims(const Flags & claims) {
-    for (int row = 0; row < n_rows; row++) std::copy_n(claims[row], n_joints, claims_[row]);
+    for (std::size_t k = 0; k < claims.size(); k++) claims_[k] = claims[k];
   }
 
   // What a command interface holds when it is claimed; also from another thread.
@@ -273,15 +240,26 @@ public:
 
   // What to write in the units of the driver; NaN is nothing.
   const Actuators & sent() const { return sent_; }
-  // Bits to report now, each at most once per second.
-  uint32_t read_report(int transmission) const { return parts_[transmission].report; }
+  // A sentence to report now, each reason at most once per second; else it is empty.
+  std::string describe_report(int t) const {
+    const uint32_t bits = parts_[t].report;
+    if (bits == 0) return "";
+    std::string reasons;
+    for (uint32_t k = 0, bit = 1; bit < HELD; k++, bit *= 2)
+      if (bits & bit)
+        reasons += (reasons.empty() ? "" : "; ") +
+                   std::string(bit < HALF ? status_text(bit) : meanings[k - 6]);
+    return "transmission '" + transmissions[t].name + "' of joint '" +
+           joint_names[transmissions[t].joints[0]] +
+           "': " + (bits & HELD ? "no result, its actuators hold: " : "") +
+           (reasons.empty() ? "not all joints have a command" : reasons);
+  }
 
 private:
   // What a transmission does.
   struct Part {
     // Of each row, how many writes are left: the full number while it runs.
     std::array<int, n_rows> writes{};
-    bool is_half = false;
     uint32_t bits = 0, report = 0;
     double held_for = 0.0;
     std::array<double, n_bits> next_reports{};
@@ -297,7 +275,7 @@ private:
   static bool is_running(const Flags & claims, int t, int row) {
     const auto & joints = transmissions[t].joints;
     return !joints.empty() &&
-           std::all_of(joints.begin(), joints.end(), [&](int j) { return claims[row][j]; });
+           std::all_of(joints.begin(), joints.end(), [&](int j) { return claims[flag(row, j)]; });
   }
 
   // A joint that starts is at its measured position. One that was claimed before, while its
@@ -306,7 +284,8 @@ private:
   void start_row(int t, int row, const Flags & claimed_before) {
     for (const int j : transmissions[t].joints) {
       given_[row][j] = unknown;
-      if (row == position) targets_[j] = {joints_[row][j], -infinite, claimed_before[row][j]};
+      if (row == position)
+        targets_[j] = {joints_[row][j], -infinite, claimed_before[flag(row, j)]};
     }
     for (const int a : transmissions[t].owned)
       if (row == position) motor_origins_[a] = measured_[row][a];
@@ -360,8 +339,8 @@ private:
   // velocity leads further out at a limit.
   double limit(int t, uint32_t bit, int row, double value, const Limits & limits, double at,
                double origin) {
-    const double low = std::fmin(limits.low[row], row == position ? origin : unknown);
-    const double high = std::fmax(limits.high[row], row == position ? origin : unknown);
+    const double low = std::fmin(limits.low(row), row == position ? origin : unknown);
+    const double high = std::fmax(limits.high(row), row == position ? origin : unknown);
     const bool stops = row == velocity && leads_outward(value, at, limits);
     if (!stops && (std::isnan(value) || is_within(value, low, high))) return value;
     note_limit(t, stops ? REACHED : bit);
@@ -396,7 +375,7 @@ private:
     for (const int j : transmissions[t].joints) {
       auto & [origin, accepted, waits] = targets_[j];
       double & target = command_[position][j];
-      const double speed = setup_.joint_limits[j].high[velocity];
+      const double speed = setup_.joint_limits[j].high(velocity);
       const double time = std::clamp(now_ - accepted, 0.0, longest_step) + extra_time;
       const double most = std::isfinite(speed) ? speed * time * (1.0 + rounding) : near_distance;
       const bool is_far = !(std::abs(target - origin) <= most);
@@ -462,7 +441,7 @@ private:
   // no result for hold_timeout.
   bool finish(int t, double period) {
     const auto & [name, joints, actuators, owned] = transmissions[t];
-    auto & [writes, is_half, bits, report, held_for, next_reports] = parts_[t];
+    auto & [writes, bits, report, held_for, next_reports] = parts_[t];
     std::array<bool, n_rows> is_given{}, is_known{};
     for (int row = 0; row < n_rows; row++) {
       for (const int j : joints) is_given[row] = is_given[row] || std::isfinite(command_[row][j]);
@@ -480,7 +459,6 @@ private:
         sent_[row][a] = (value - (row == position ? turns_[a] : 0.0)) / scales[a][row];
       }
     }
-    if (is_half) bits |= HALF;
     held_for = bits & HELD ? held_for + period : 0.0;
     return setup_.options.hold_timeout > 0.0 && held_for > setup_.options.hold_timeout;
   }
@@ -503,7 +481,7 @@ private:
 
   // A hold is reported with its reasons.
   void choose_reports(int t) {
-    auto & [writes, is_half, bits, report, held_for, next_reports] = parts_[t];
+    auto & [writes, bits, report, held_for, next_reports] = parts_[t];
     report = 0;
     for (int k = 0; k < n_bits; k++) {
       const uint32_t bit = 1u << k;
@@ -513,13 +491,18 @@ private:
     }
   }
 
-  // A position of a single turn is followed; it is unknown until its turn is.
+  // A position of a single turn is followed from the first reading that has a turn within the
+  // limits of the joint; it is unknown before.
   double add_turns(int actuator, double reading) {
+    const auto & [period, low, high] = setup_.turns[actuator];
+    double & turns = turns_[actuator];
+    const bool is_first = std::isnan(turns);
+    const double before = is_first ? 0.5 * (low + high) : measured_[position][actuator];
+    const double nearest = std::rint((before - reading) / period) * period;
     readings_[actuator] = reading;
-    const double before = measured_[position][actuator], period = setup_.periods[actuator];
-    if (std::isfinite(period) && std::isfinite(before) && std::isfinite(reading))
-      turns_[actuator] = std::rint((before - reading) / period) * period;
-    return reading + turns_[actuator];
+    if (std::isfinite(nearest) && (!is_first || is_within(reading + nearest, low, high)))
+      turns = nearest;
+    return reading + turns;
   }
 
   const Setup setup_;
@@ -535,7 +518,7 @@ private:
   double now_ = 0.0;  // the sum of the periods
 
   // Of several threads: a switch of an asynchronous component.
-  std::atomic<bool> claims_[n_rows][n_joints];
+  std::array<std::atomic<bool>, n_rows * n_joints> claims_;
   std::array<std::atomic<bool>, n_transmissions> is_refused_;
   std::array<std::atomic<double>, n_joints> positions_;
 };

@@ -122,7 +122,7 @@ public:
   CallbackReturn on_activate(const rclcpp_lifecycle::State &) override {
     if (!is_known_ && read(get_clock()->now(), period_) != return_type::OK)
       return fail("read", "no OK", "remove the cause and configure the component again");
-    if (const auto problem = core_->resolve_turns(); !problem.empty()) {
+    if (const auto problem = core_->find_unknown_turn(); !problem.empty()) {
       fail(problem);
       return CallbackReturn::FAILURE;
     }
@@ -169,7 +169,7 @@ public:
     const Flags claims = core_->read_claims(), next = core_->plan_switch(starts, stops);
     // ros2_control keeps the numbers of released interfaces: they are no commands.
     for (const auto & wire : joint_commands_)
-      if (next[wire.row][wire.index] && !claims[wire.row][wire.index] && !set_first(wire))
+      if ((next & ~claims)[flag(wire.row, wire.index)] && !set_first(wire))
         return return_type::ERROR;
     const auto result =
       switch_driver(next, start, stop, &Driver::perform_command_mode_switch,
@@ -255,12 +255,9 @@ private:
       if (const auto value = wire.handle->get_optional<double>())
         core_->command(wire.row, wire.index) = *value;
     const bool is_over = core_->map_commands(period);
-    for (const int t : setup_.own) {
-      if (const uint32_t bits = core_->read_report(t))
-        RCLCPP_WARN(get_logger(), "transmission '%s' of joint '%s': %s",
-                    transmissions[t].name.c_str(), joint_names[transmissions[t].joints[0]],
-                    describe_bits(bits).c_str());
-    }
+    for (const int t : setup_.own)
+      if (const auto report = core_->describe_report(t); !report.empty())
+        RCLCPP_WARN(get_logger(), "%s", report.c_str());
     return is_over;
   }
 
@@ -304,9 +301,9 @@ private:
 
   // Names of other components have no effect.
   Flags find_flags(const Names & names) const {
-    Flags flags{};
+    Flags flags;
     for (const auto & wire : joint_commands_)
-      if (contains(names, wire.handle->get_name())) flags[wire.row][wire.index] = true;
+      if (contains(names, wire.handle->get_name())) flags.set(flag(wire.row, wire.index));
     return flags;
   }
 

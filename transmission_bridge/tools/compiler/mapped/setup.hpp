@@ -22,44 +22,28 @@ int find_name(const char * const (&names)[N], int count, const std::string & nam
   return -1;
 }
 
-// The transmission that commands a joint or an actuator, else -1.
-inline int find_owner(std::vector<int> Transmission::* members, int index) {
-  for (int t = 0; t < n_transmissions; t++)
-    if (contains(transmissions[t].*members, index)) return t;
-  return -1;
-}
-
+// The transmission that commands a joint, else -1.
 inline int find_transmission(const std::string & joint) {
-  return find_owner(&Transmission::joints, find_name(joint_names, n_joints, joint));
+  const int j = find_name(joint_names, n_joints, joint);
+  return j < 0 ? -1 : joint_owners[j];
 }
 
 // The actuator with the role of a joint, empty without one.
 inline std::string find_actuator(const std::string & joint) {
-  const int t = find_transmission(joint);
-  if (t < 0) return "";
-  const auto & [name, joints, actuators, owned] = transmissions[t];
-  for (std::size_t k = 0; k < std::min(joints.size(), actuators.size()); k++)
-    if (joint_names[joints[k]] == joint) return actuator_names[actuators[k]];
-  return "";
+  const int j = find_name(joint_names, n_joints, joint);
+  return j < 0 || joint_actuators[j] < 0 ? "" : actuator_names[joint_actuators[j]];
 }
 
 struct Limits {
-  double low[n_rows] = {-infinite, -infinite, -infinite};
-  double high[n_rows] = {infinite, infinite, infinite};
+  double values[n_sides] = {-infinite, infinite, infinite, infinite};
 
-  void set(Side side, double value) {
-    if (side == lower)
-      low[position] = value;
-    else
-      high[side - 1] = value;
-    if (side == of_velocity || side == of_effort) low[side - 1] = -value;
-  }
-
+  double low(int row) const { return row == position ? values[lower] : -values[row + 1]; }
+  double high(int row) const { return values[row == position ? upper : row + 1]; }
   void check(const std::string & place) const {
     for (int row = 0; row < n_rows; row++)
-      require(low[row] <= high[row], place,
+      require(low(row) <= high(row), place,
               std::string("a lower ") + row_names[row] + " limit that is not above the upper one",
-              write(low[row]) + " and " + write(high[row]));
+              write(low(row)) + " and " + write(high(row)));
   }
 };
 
@@ -100,6 +84,12 @@ inline const std::vector<Parameter> parameters = {
   {"wrap_period", nullptr, {""}},
 };
 
+// Of an actuator with a single-turn encoder: its turn, and its positions at the limits of its
+// joint, which are less than a turn apart.
+struct Turn {
+  double period = unknown, low = unknown, high = unknown;
+};
+
 struct Setup {
   Options options;
   std::string driver_plugin;
@@ -107,7 +97,7 @@ struct Setup {
   std::vector<int> own;  // transmissions of this component
   std::array<Limits, n_actuators> actuator_limits;
   std::array<Limits, n_joints> joint_limits;
-  std::array<double, n_actuators> periods;    // of single-turn encoders, else NaN
+  std::array<Turn, n_actuators> turns;
   std::array<Texts, n_actuators> parameters;  // of the <actuator>, for the driver
   std::vector<Follower> followers;
   State state;
@@ -173,7 +163,6 @@ class Reader {
 public:
   explicit Reader(const Info & info)
   : info_(info), block_("robot/ros2_control[" + info.name + "]/") {
-    setup_.periods.fill(unknown);
     init_state(&setup_.state);
   }
 
@@ -243,10 +232,10 @@ private:
     const auto entry = info_.limits.find(joint);
     if (entry == info_.limits.end()) return limits;
     const auto & given = entry->second;
-    if (given.has_position_limits) limits.set(lower, given.min_position);
-    if (given.has_position_limits) limits.set(upper, given.max_position);
-    if (given.has_velocity_limits) limits.set(of_velocity, given.max_velocity);
-    if (given.has_effort_limits) limits.set(of_effort, given.max_effort);
+    if (given.has_position_limits) limits.values[lower] = given.min_position;
+    if (given.has_position_limits) limits.values[upper] = given.max_position;
+    if (given.has_velocity_limits) limits.values[of_velocity] = given.max_velocity;
+    if (given.has_effort_limits) limits.values[of_effort] = given.max_effort;
     limits.check("limits of joint " + quote(joint));
     return limits;
   }
@@ -256,21 +245,19 @@ private:
       const auto place = "joint " + quote(joint.name);
       compare(setup_.find_joint(joint.name) >= 0, place, "", joint.name);
       std::array<int, n_rows> counts{};
-      for (const auto & interface : joint.command_interfaces) {
-        const int row = find_row(interface.name);
-        if (row < 0) continue;
-        require(++counts[row] == 1, place, "one of the commands effort, torque, force", "more");
-        require(find_transmission(joint.name) >= 0, place,
-                "no command interface, because other joints move it", quote(interface.name));
-      }
       for (const auto * interfaces : {&joint.command_interfaces, &joint.state_interfaces}) {
         for (const auto & interface : *interfaces) {
+          const int row = find_row(interface.name);
           const bool is_number = interface.data_type.empty() || interface.data_type == "double";
           const bool passes = is_number && interface.name != "acceleration" &&
                               interface.name != "jerk" && !find_actuator(joint.name).empty();
-          require(find_row(interface.name) >= 0 || passes, place,
+          require(row >= 0 || passes, place,
                   "position, velocity, effort, or numbers of the actuator of its role",
                   quote(interface.name));
+          if (row < 0 || interfaces != &joint.command_interfaces) continue;
+          require(++counts[row] == 1, place, "one of the commands effort, torque, force", "more");
+          require(find_transmission(joint.name) >= 0, place,
+                  "no command interface, because other joints move it", quote(interface.name));
         }
       }
     }
@@ -280,7 +267,7 @@ private:
   void compare_description() {
     for (const auto & number : numbers)
       if (number.actuator >= 0)
-        setup_.actuator_limits[number.actuator].set(number.side, number.value);
+        setup_.actuator_limits[number.actuator].values[number.side] = number.value;
     Names known;
     for (const auto & fact : facts) {
       if (!contains(setup_.own, fact.transmission)) continue;
@@ -312,11 +299,9 @@ private:
 
   void set_number(const std::string & place, const Number & number, const std::string & word) {
     const double value = to_number(place, word);
-    if (number.actuator >= 0)
-      return setup_.actuator_limits[number.actuator].set(number.side, value);
-    const int reason = set_live(&setup_.state, number.live, value);
-    require(!reason, place + " (" + live_names[number.live] + ")", "another number",
-            quote(word) + ", " + reason_text(reason));
+    if (number.actuator >= 0) setup_.actuator_limits[number.actuator].values[number.side] = value;
+    const int reason = number.live < 0 ? 0 : set_live(&setup_.state, number.live, value);
+    require(!reason, place, "another number", quote(word) + ", " + reason_text(reason));
   }
 
   void read_parameters() {
@@ -356,16 +341,26 @@ private:
     const std::string name = word.substr(0, middle);
     const std::string place = "parameter 'wrap_period', actuator " + quote(name);
     const int a = find_name(actuator_names, n_actuators, name);
-    const int t = find_owner(&Transmission::owned, a);
+    const int t = a < 0 ? -1 : actuator_owners[a];
     require(contains(setup_.own, t) && transmissions[t].joints.size() == 1 &&
               transmissions[t].owned.size() == 1,
             place, "the one actuator of one joint", "another name");
-    const auto & limits = setup_.joint_limits[transmissions[t].joints[0]];
-    require(std::isfinite(limits.high[position] - limits.low[position]), place,
-            "position limits of its joint", "none");
+    const int j = transmissions[t].joints[0];
     const double period = to_number(place, word.substr(std::min(middle + 1, word.size())));
-    require(period > 0.0, place, "a number above zero", quote(word));
-    setup_.periods[a] = period * std::abs(scales[a][position]);
+    State state = setup_.state;
+    double joints[n_rows][n_joints], ends[n_sides], actuators[n_rows][n_actuators];
+    for (auto & row : joints) std::fill(row, row + n_joints, unknown);
+    for (const int side : {lower, upper}) {
+      joints[position][j] = setup_.joint_limits[j].values[side];
+      to_actuator(&state, joints, joints[position], actuators);
+      ends[side] = actuators[position][a];
+    }
+    auto & turn = setup_.turns[a];
+    turn = {period * std::abs(scales[a][position]), std::min(ends[lower], ends[upper]),
+            std::max(ends[lower], ends[upper])};
+    require(turn.high - turn.low < turn.period, place,
+            "position limits of its joint that are less than a turn apart",
+            write((turn.high - turn.low) / turn.period) + " turns");
   }
 
   const Info & info_;
