@@ -108,6 +108,43 @@ def test_each_type_that_ros2_control_lacks_has_a_class(compile_robot):
     assert read_classes(compile_robot(ROBOT)) == [ANKLE, LIFT]
 
 
+def test_the_loader_knows_the_element_of_each_transmission(compile_robot):
+    """Names, roles, reductions, offsets and parameters are those of the text, with indices."""
+    folder = compile_robot(ROBOT)
+    left, right, lift = read_rows(folder)
+    joints, actuators = ('left_ankle_pitch', 'left_ankle_roll'), ('upper', 'lower')
+    texts = {'plugin': ANKLE, 'joints': '2', 'actuators': '2'}
+    for side, names, reduction in (
+        ('joint', joints, '1'),
+        ('actuator', [f'left_ankle_{each}' for each in actuators], '15'),
+    ):
+        for number, name in enumerate(names, 1):
+            place = f"{side} '{name}', "
+            texts[f'{place}role'] = f'{side}{number}'
+            texts[f'{place}mechanical_reduction'], texts[f'{place}offset'] = reduction, '0'
+    start = '{0, true, {"left_ankle_pitch", "left_ankle_roll"}, {"left_ankle_upper", '
+    assert left.startswith(start)
+    assert dict(re.findall(r'\{"([^"]*)", "([^"]*)"\}', left.partition('{}, ')[2])) == texts
+    assert right.startswith('{1, true, {"right_ankle_pitch", "right_ankle_roll"}, ')
+    assert (
+        '{"right \\042\\134ankle", {2, 3}, ' in (folder / 'src' / 'leg_map_robot.hpp').read_text()
+    )
+    start, _, rest = lift.partition('{}, ')
+    assert start == '{3, false, {"lift"}, {"lift_motor"}, '
+    assert dict(re.findall(r'\{"([^"]*)", "([^"]*)"\}', rest)) == {
+        'plugin': LIFT,
+        'joints': '1',
+        'actuators': '1',
+        "joint 'lift', role": 'joint1',
+        "joint 'lift', mechanical_reduction": '1',
+        "joint 'lift', offset": '0.2',
+        "actuator 'lift_motor', role": 'actuator1',
+        "actuator 'lift_motor', mechanical_reduction": '-3',
+        "actuator 'lift_motor', offset": '0',
+        "parameter 'lead'": '0.005',
+    }
+
+
 def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, tmp_path):
     """ros2_control reads the description, which does not have the numbers of a parameter file."""
     numbers = tmp_path / 'numbers.yaml'
@@ -122,8 +159,17 @@ def test_only_selected_transmissions_are_loaded(compile_robot):
     folder = compile_robot(ROBOT, '--transmission', 'lift')
     assert read_classes(folder) == [LIFT]
     (lift,) = read_rows(folder)
-    assert '{{"lift", 0, true, ' in lift
-    assert '{{"lift_motor", 0, true, ' in lift
+    assert lift.startswith('{0, false, {"lift"}, {"lift_motor"}, ')
+    assert '{"lift", {0}, {0}, {0}}' in (folder / 'src' / 'leg_map_robot.hpp').read_text()
+
+
+def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot, linkages):
+    """ros2_control's element of a linkage lists the commanded joints only."""
+    (row,) = read_rows(compile_robot(linkages['four_bar_knee']))
+    assert row.startswith('{0, true, {"knee"}, {"knee_motor"}, {0')
+    assert 'knee_crank' not in row
+    assert 'param' not in row
+    assert 'loop' not in row
 
 
 def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
@@ -134,19 +180,22 @@ def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
     block = text[text.index('<ros2_control') : text.index('</robot>')]
     other = block.replace('"lift"', '"other"').replace('"hardware"', '"more_hardware"')
     for index, row in enumerate(read_rows(compile_robot(text.replace(block, block + other)))):
-        assert f'{{{{"actuator1", {index}, true, "actuator1", 1.0, 0.0}}}}' in row
+        assert row.startswith(
+            f'{{{index}, false, {{"{("lift", "other")[index]}"}}, {{"actuator1"}}, '
+        )
+        assert '{"actuator \'actuator1\', mechanical_reduction", "1"}' in row
 
 
 def read_component(folder):
-    """Return the facts by subject and place, and the values of the numbers they name."""
+    """Return the compiled text and the words of facts by path, and the values of numbers."""
     text = (folder / 'src' / 'leg_map_robot.hpp').read_text(encoding='utf-8')
     tables = [
         re.search(rf'> {name} = \{{\n(.*?)\n\}};', text, re.DOTALL)[1]
         for name in ('facts', 'numbers')
     ]
-    rows = re.findall(r'\{\d+, "(.*?)", "(.*?)", "(.*?)"\}', tables[0].replace('\\077', '?'))
+    rows = re.findall(r'\{\d+, "(.*?)", "(.*?)", "(.*?)"\}', tables[0])
     values = [float(each) for each in re.findall(r', ([-\w.]+)\},?$', tables[1], re.MULTILINE)]
-    return {(subject, place): words for subject, place, words in rows}, values
+    return {path: (compiled, words) for path, compiled, words in rows}, values
 
 
 def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
@@ -158,25 +207,28 @@ def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
     robot = ROOT / 'examples' / 'mapped_system' / 'urdf' / 'mapped.urdf'
     folder = compile_robot(robot.read_text(encoding='utf-8'), '--params-file', file)
     facts, values = read_component(folder)
-    wrist = {
-        place: words for (subject, place), words in facts.items() if subject[13:18] == 'wrist'
-    }
-    assert wrist['/plugin'] == 'transmission_interface/DifferentialTransmission'
-    assert wrist['/actuator[wrist_left_motor]/param[id]'] == '*'
-    for place, end, value in (
-        ('/actuator[wrist_right_motor]/mechanical_reduction', '', -48.0),
-        ('/joint[wrist_roll]/offset', '?', 0.0),  # may be missing
-        ('/joint[wrist_pitch]/offset', '!', 0.75),  # of the file
+    plugin = 'transmission_interface/DifferentialTransmission'
+    assert facts['transmission[wrist]/plugin'] == (plugin, plugin)
+    assert facts['transmission[wrist]/actuator[wrist_left_motor]/param[id]'][1] == '*'
+    for place, text, value in (
+        ('actuator[wrist_right_motor]/mechanical_reduction', '-48', -48.0),
+        ('joint[wrist_roll]/offset', '', 0.0),  # may be missing
     ):
-        mark = re.fullmatch(r'@(\d+)([?!]?)', wrist[place])
-        assert (values[int(mark[1])], mark[2]) == (value, end)
+        compiled, words = facts[f'transmission[wrist]/{place}']
+        assert (compiled, values[int(words.removeprefix('@'))]) == (text, value)
+    assert facts['transmission[wrist]/joint[wrist_pitch]/offset'][1] == '*'  # of the file
     component = (folder / 'src' / 'leg_map_robot.hpp').read_text(encoding='utf-8')
     assert '"wrist.joints.wrist_pitch.offset: 0.75"' in component
-    assert facts['transmission[leg]', '/loop/frame1'] == 'rod_tip'
-    assert facts['joint[knee_rod]', '/origin/xyz'] == '0.06 0 0'
-    assert facts['joint[knee_rod]', '/mimic/joint'] == ''
-    assert facts['joint[rod_end]', '/origin/xyz'] == '0 0 -0.38'
-    assert {place for subject, place in facts if subject == 'joint[wrist_roll]'} == {'/type'}
+    for path, text in (
+        ('transmission[leg]/loop/frame1', 'rod_tip'),
+        ('joint[knee_rod]/origin/xyz', '0.06 0 0'),
+        ('joint[knee_rod]/mimic/joint', ''),
+        ('joint[rod_end]/origin/xyz', '0 0 -0.38'),
+    ):
+        assert facts[path] == (text, text)
+    assert [path for path in facts if path.startswith('joint[wrist_roll]')] == [
+        'joint[wrist_roll]/type'
+    ]
 
 
 def test_a_robot_of_known_types_needs_no_loader(compile_robot):

@@ -410,6 +410,8 @@ WRONG_STARTS = [
     ({'hold_timeout': '-1'}, "parameter 'hold_timeout': expected a number from zero on, found -1"),
     ({'hold_timeout': '0.5s'}, "parameter 'hold_timeout': expected a number, found '0.5s'"),
     ({'wrap_period': 'm1=7'}, "'wrap_period', actuator 'm1': expected the one actuator of one"),
+    ({'wrap_period': 'screw=5'}, "'wrap_period', actuator 'screw': expected position limits of its"
+     ' joint that are less than a turn apart, found 2 turns'),
     (('>100<', '>4O<'), f"{REDUCTION}: expected a number, found '4O'"),
     # A missing number is compared with the compiled one.
     (('<mechanical_reduction>100</mechanical_reduction>', ''),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+import itertools
 import re
 
 from transmission_bridge.description.document import (
@@ -77,10 +78,17 @@ def list_component_values(
     numbers = _list_numbers(compiled, given)
     units = [robot.units.get(name, ActuatorUnits()) for name in robot.actuator_names]
     files = [f'{each.tunable.name}: {each.tunable.value!r}' for each in numbers if each.is_given]
+    members = [(t, x.joints, x.actuators, x.owned) for t, x in enumerate(robot.bindings)]
+    owners = {joint: t for t, joints, _, _ in members for joint in joints}
+    roles = {pair[0]: pair[1] for _, *ends, _ in members for pair in zip(*ends, strict=False)}
+    commanded = {a: t for t, _, ends, owned in members for a in itertools.compress(ends, owned)}
     return {
         'COMPONENT': fill_template('component.cmake', compiled.name, {'ROBOT': ''}),
         'COMPONENT_SECTION': fill_template('component.md', compiled.name, {'ROBOT': ''}),
         'MEMBERS': _lines(map(_describe, robot.bindings)),
+        'JOINT_OWNERS': _list_places(owners, robot.joint_names),
+        'JOINT_ACTUATORS': _list_places(roles, robot.joint_names),
+        'ACTUATOR_OWNERS': _list_places(commanded, robot.actuator_names),
         'SCALES': _lines(braces(literal(unit.scale) for unit in each.all_units) for each in units),
         'FACTS': _lines(_list_facts(compiled, whole, data, numbers)),
         'DESCRIPTION_NUMBERS': _lines(number.row for number in numbers),
@@ -91,8 +99,7 @@ def list_component_values(
 
 def _describe(binding: Binding) -> str:
     """Return an initializer of ``Transmission``."""
-    pairs = zip(binding.actuators, binding.owned, strict=True)
-    owned = [actuator for actuator, is_owned in pairs if is_owned]
+    owned = [*itertools.compress(binding.actuators, binding.owned)]
     name = quote('' if binding.is_identity else binding.spec.name)
     return braces((name, *map(_indices, (binding.joints, binding.actuators, owned))))
 
@@ -127,8 +134,8 @@ def _list_facts(
         for name in sorted({*own, *in_loops}):
             texts = dict(_below(before, f'/joint[{name}]'))
             for path in ('/type', *(_GEOMETRY if name in in_loops else ())):
-                cells = (f'joint[{name}]', path, texts.get(path, ''))
-                yield braces((str(index), *map(quote, cells)))
+                text = texts.get(path, '')
+                yield braces((str(index), *map(quote, (f'joint[{name}]{path}', text, text))))
         if binding.is_identity:
             continue
         (block,) = (x.name for x in whole.description.blocks if spec.path.startswith(f'{x.path}/'))
@@ -140,9 +147,8 @@ def _list_facts(
         }
         start = f'/ros2_control[{block}]/transmission[{spec.name}]'
         for path, text in _below(now, start):
-            is_added = start + path not in before
-            words = '*' if path in drivers else _name_numbers(text, numbers, is_added)
-            cells = (f'transmission[{spec.name}]', path, words)
+            words = '*' if path in drivers else _name_numbers(text, numbers)
+            cells = (f'transmission[{spec.name}]{path}', before.get(start + path, ''), words)
             yield braces((str(index), *map(quote, cells)))
 
 
@@ -160,12 +166,12 @@ def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Numbe
     return editor.result()
 
 
-def _name_numbers(text: str, numbers: Sequence[_Number], is_added: bool) -> str:
-    """Replace marks by '@' and the index of the number."""
+def _name_numbers(text: str, numbers: Sequence[_Number]) -> str:
+    """Replace marks by '@' and the index of the number, or by '*' if a file has its value."""
 
     def name(found: re.Match[str]) -> str:
         k = round((float(found[0]) / _MARK - 1) * 2**20) - 1
-        return f'@{k}' + ('!' if numbers[k].is_given else '?' if is_added else '')
+        return '*' if numbers[k].is_given else f'@{k}'
 
     return _MARKED.sub(name, text)
 
@@ -192,6 +198,10 @@ def _below(texts: Mapping[str, str], start: str) -> Iterator[tuple[str, str]]:
 
 def _indices(places: Sequence[int]) -> str:
     return braces(map(str, places))
+
+
+def _list_places(places: Mapping[int, int], names: Sequence[str]) -> str:
+    return ', '.join(str(places.get(k, -1)) for k in range(len(names)))
 
 
 def _lines(rows: Iterable[str]) -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from xml.sax.saxutils import quoteattr
 
-from transmission_bridge.description import TransmissionEnd
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
-from transmission_bridge.tools.compiler.c_writer import fill_template, literal, quote
+from transmission_bridge.tools.compiler.c_writer import fill_template, quote
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions import Binding
 from transmission_bridge.transmissions.robot import Robot
@@ -54,45 +53,37 @@ def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
 
 def list_loadable_rows(compiled: CompiledRobot) -> Iterator[str]:
     """Yield initializers of ``Loadable``."""
-    names = compiled.robot.joint_names
     for index, binding in list_loadable(compiled.robot).items():
         spec = binding.spec
         # An implied actuator has the path of its transmission, and a name of ros2_control.
-        implied = {each.name: 'actuator1' for each in spec.actuators if each.path == spec.path}
-        sides = zip(spec.joints, binding.joints, strict=True)
-        joints = (_describe_end(end.name, k, True, end) for end, k in sides)
-        members = zip(spec.actuators, binding.actuators, binding.owned, strict=True)
-        actuators = (
-            _describe_end(implied.get(end.name, end.name), k, is_owned, end)
-            for end, k, is_owned in members
+        joints = [end.name for end in spec.joints]
+        actuators = ['actuator1' if x.path == spec.path else x.name for x in spec.actuators]
+        places = [f"joint '{name}', " for name in joints]
+        places += [f"actuator '{name}', " for name in actuators]
+        texts = {'plugin': spec.type, 'joints': f'{len(joints)}', 'actuators': f'{len(actuators)}'}
+        for place, end in zip(places, (*spec.joints, *spec.actuators), strict=True):
+            texts[f'{place}role'] = end.role
+            texts[f'{place}mechanical_reduction'] = _write(end.mechanical_reduction)
+            texts[f'{place}offset'] = _write(end.offset)
+        for parameter in spec.parameters:
+            if parameter.path.rpartition('/')[2].partition('[')[0] == 'param':
+                texts[f"parameter '{parameter.name}'"] = parameter.value
+        words = (
+            str(index),
+            str(index in compiled.owners(ACTUATOR_TO_JOINT)).lower(),
+            braces(map(quote, joints)),
+            braces(map(quote, actuators)),
+            braces(map(str, binding.passive)),
+            braces(braces(map(quote, pair)) for pair in texts.items()),
         )
-        passive = (_describe_end(names[k], k, True) for k in binding.passive)
-        parameters = braces(
-            braces((quote(parameter.name), quote(parameter.value)))
-            for parameter in spec.parameters
-            if parameter.path.rpartition('/')[2].partition('[')[0] == 'param'
-        )
-        is_mechanism = _boolean(index in compiled.owners(ACTUATOR_TO_JOINT))
-        ends = map(braces, (joints, actuators, passive))
-        words = (quote(spec.name), quote(spec.type), is_mechanism, *ends, parameters)
         yield braces(words, ',\n   ')
 
 
-def _describe_end(
-    name: str, place: int, is_output: bool, end: TransmissionEnd | None = None
-) -> str:
-    """Return an initializer of ``End``; a passive joint has no element."""
-    role, numbers = '', (1.0, 0.0)
-    if end is not None:
-        role, numbers = end.role, (end.mechanical_reduction, end.offset)
-    words = (quote(name), str(place), _boolean(is_output), quote(role), *map(literal, numbers))
-    return braces(words)
+def _write(number: float) -> str:
+    """Return a number as texts have it, without a zero behind the point."""
+    return repr(number).removesuffix('.0')
 
 
 def braces(words: Iterable[str], separator: str = ', ') -> str:
     """Return an initializer of C++."""
     return f'{{{separator.join(words)}}}'
-
-
-def _boolean(value: bool) -> str:
-    return 'true' if value else 'false'

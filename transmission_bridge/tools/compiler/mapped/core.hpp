@@ -4,31 +4,32 @@
 // allocates, locks, throws or logs, except what returns a sentence.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
+#include <bitset>
 #include <cstdint>
-#include <string>
 
 #include "mapped/setup.hpp"
 
 namespace MAPPED_NAMESPACE {
 
-template <typename T, int N>
+// Rows are unknown at first.
+template <int N>
 struct Rows {
-  T values[n_rows][N];
+  double values[n_rows][N];
 
-  T * operator[](int row) { return values[row]; }
-  const T * operator[](int row) const { return values[row]; }
-  void fill(T value) {
-    for (auto & row : values) std::fill(row, row + N, value);
+  Rows() {
+    for (auto & row : values) std::fill(row, row + N, unknown);
   }
+  double * operator[](int row) { return values[row]; }
+  const double * operator[](int row) const { return values[row]; }
 };
 
-using Actuators = Rows<double, n_actuators>;
-using Joints = Rows<double, n_joints>;
-using Flags = Rows<bool, n_joints>;
-// Rows of transmissions.
-using Runs = std::array<std::array<bool, n_rows>, n_transmissions>;
+using Actuators = Rows<n_actuators>;
+using Joints = Rows<n_joints>;
+
+// Of interfaces of joints.
+using Flags = std::bitset<n_rows * n_joints>;
+constexpr std::size_t flag(int row, int joint) { return row * std::size_t{n_joints} + joint; }
 
 // Bits of the status of a transmission beside those of its C functions, and what they mean.
 enum : uint32_t {
@@ -39,9 +40,10 @@ enum : uint32_t {
   REACHED = 1024,
   STEP = 2048,
   REFUSED = 4096,
-  HELD = 8192  // of reports only: no result, its actuators hold
+  WARNING = 8192,  // of reports only: a step that is sent
+  HELD = 16384     // of reports only: no result, its actuators hold
 };
-constexpr int n_bits = 14;
+constexpr int n_bits = 15;
 inline constexpr const char * meanings[] = {
   "not all of its joints are claimed",
   "a limit of an actuator",
@@ -49,13 +51,11 @@ inline constexpr const char * meanings[] = {
   "a limit of a joint",
   "a velocity or effort towards a position limit that is reached",
   "a position too far from the last one for the velocity limit",
-  "the driver refused the mode"};
+  "the driver refused the mode",
+  "a position too far from the last one for the velocity limit, which is sent"};
 
 // Of comparisons with limits, of the magnitude of the limit or of one.
 constexpr double rounding = 1e-9;
-
-// A reading of a single turn is searched for in so many turns of both directions.
-constexpr int most_turns = 64;
 
 // A step may take the time since the last command, of at most this length, and an extra time [s].
 constexpr double longest_step = 0.1, extra_time = 0.05;
@@ -74,41 +74,31 @@ inline bool is_within(double value, double low, double high) {
 // Whether a rate leads a position further out that has reached a limit, or is beyond it. NaN does
 // not.
 inline bool leads_outward(double rate, double at, const Limits & limits, bool is_beyond = false) {
-  const double low = limits.values[lower], high = limits.values[upper];
+  const double low = limits.low(position), high = limits.high(position);
   const double sign = is_beyond ? -1.0 : 1.0;
   return (rate > 0.0 && at > high - sign * margin(high)) ||
          (rate < 0.0 && at < low + sign * margin(low));
 }
 
-template <int N>
 inline bool are_finite(const double * values, const std::vector<int> & indices) {
   return std::all_of(indices.begin(), indices.end(),
                      [&](int k) { return std::isfinite(values[k]); });
 }
 
-inline std::string describe_bits(uint32_t bits) {
-  std::string text;
-  for (uint32_t k = 0, bit = 1; bit < HELD; k++, bit *= 2)
-    if (bits & bit)
-      text +=
-        (text.empty() ? "" : "; ") + std::string(bit < HALF ? status_text(bit) : meanings[k - 6]);
-  if (text.empty()) text = "not all joints have a command";
-  return (bits & HELD ? "no result, its actuators hold: " : "") + text;
-}
-
 class Core {
 public:
-  explicit Core(const Setup & setup) : setup_(setup), state_(setup.state), scratch_(setup.state) {
+  explicit Core(const Setup & setup)
+  : setup_(setup), running_(setup.is_async ? 3 : 2), state_(setup.state), scratch_(setup.state) {
     forget();
   }
 
   // Forget what was measured and claimed.
   void forget() {
-    measured_.fill(unknown);
-    joints_.fill(unknown);
+    measured_ = {};
+    joints_ = {};
     for (auto & position : positions_) position = unknown;
     for (int a = 0; a < n_actuators; a++)
-      turns_[a] = std::isfinite(setup_.periods[a]) ? unknown : 0.0;
+      turns_[a] = std::isnan(setup_.turns[a].period) ? 0.0 : unknown;
     set_claims({});
     begin();
   }
@@ -126,89 +116,59 @@ public:
     for (int j = 0; j < n_joints; j++) positions_[j] = joints_[position][j];
   }
 
-  // Find the turns of single-turn encoders: each is the one that keeps its joint within the
-  // limits. Returns a sentence if one is unknown.
-  std::string resolve_turns() {
+  // Returns a sentence if the turn of an actuator with a single-turn encoder is unknown.
+  std::string find_unknown_turn() const {
     for (int a = 0; a < n_actuators; a++) {
-      if (std::isfinite(turns_[a])) continue;
-      const int j = transmissions[setup_.owner[a]].joints[0];
-      const auto & limits = setup_.joint_limits[j];
-      Actuators actuators;
-      Joints joints;
-      actuators.fill(unknown);
-      int count = 0;
-      double turn = unknown;
-      for (int k = -most_turns; k <= most_turns; k++) {
-        actuators[position][a] = readings_[a] + k * setup_.periods[a];
-        to_joint(&scratch_, actuators.values, joints.values);
-        if (!is_within(joints[position][j], limits.values[lower], limits.values[upper])) continue;
-        turn = k * setup_.periods[a];
-        count++;
-      }
-      if (count != 1) {
+      const auto & [period, low, high] = setup_.turns[a];
+      if (std::isnan(turns_[a]))
         return "the turn of actuator '" + std::string(actuator_names[a]) +
-               "' is unknown: expected one turn that keeps joint '" + joint_names[j] +
-               "' within its limits, found " + std::to_string(count) + " at reading " +
-               std::to_string(readings_[a]);
-      }
-      turns_[a] = turn;
-      measured_[position][a] = readings_[a] + turn;
+               "' is unknown: expected it within the limits of its joint, " + write(low) + " to " +
+               write(high) + ", found reading " + write(readings_[a]);
     }
     return "";
   }
 
   // Start at the measured positions.
   void begin() {
-    runs_ = used_ = {};
-    ending_ = {};
-    claimed_ = read_claims();
-    held_for_.fill(0.0);
-    bits_.fill(0);
-    waits_.fill(false);
-    origins_.fill(unknown);
-    accepted_.fill(-infinite);
+    parts_ = {};
+    targets_ = {};
     motor_origins_.fill(unknown);
     for (auto & is_refused : is_refused_) is_refused = false;
-    for (auto & times : reported_) times.fill(-infinite);
-    sent_.fill(unknown);
+    claimed_ = read_claims();
+    sent_ = {};
   }
 
-  // A cycle of commands: choose the rows that are claimed, then give what they hold.
+  // A cycle of commands: choose the rows that are claimed, then give what their interfaces hold.
   void choose_runs() {
     const Flags before = claimed_;
     claimed_ = read_claims();
-    is_new_ = {};
-    is_half_ = {};
     for (const int t : setup_.own) {
+      auto & [writes, bits, report, held_for, next_reports] = parts_[t];
+      bits = is_refused_[t] ? REFUSED | HELD : 0u;
       for (int row = 0; row < n_rows; row++) {
-        const bool ran = runs_[t][row], runs = is_running(claimed_, t, row);
-        int & left = ending_[t][row];
-        left = runs ? 0 : ran ? setup_.options.ending_writes : std::max(left - 1, 0);
-        runs_[t][row] = runs;
-        used_[t][row] = runs || left > 0;
-        is_new_[t][row] = runs && !ran;
+        const bool ran = writes[row] == running_, runs = is_running(claimed_, t, row);
+        writes[row] = runs ? running_ : std::max(writes[row] - 1, 0);
+        if (runs && !ran) start_row(t, row, before);
         for (const int j : transmissions[t].joints)
-          is_half_[t] = is_half_[t] || (claimed_[row][j] && !runs);
+          if (claimed_[flag(row, j)] && !runs) bits |= HALF;
       }
-      if (is_new_[t][position]) start_positions(t, before);
     }
   }
 
-  // Whether a joint is commanded now: its row is claimed, or it ends.
-  bool is_used(int row, int joint) const { return has_joint(used_, row, joint); }
-  bool is_new(int row, int joint) const { return has_joint(is_new_, row, joint); }
+  // What an interface holds, in SI; NaN is no command. It stays until the row starts again.
+  double & command(int row, int joint) { return given_[row][joint]; }
 
-  // In SI; NaN is no command. Returns whether there was no result for hold_timeout.
-  bool take_commands(const Joints & commands, double period) {
+  // Returns whether there was no result for hold_timeout.
+  bool map_commands(double period) {
     now_ += period;
-    bits_.fill(0);
-    warnings_.fill(0);
-    is_rejected_.fill(false);
-    for (int row = 0; row < n_rows; row++)
-      for (int j = 0; j < n_joints; j++)
-        command_[row][j] = std::isfinite(commands[row][j]) ? commands[row][j] : unknown;
+    command_ = {};
+    for (const int t : setup_.own)
+      for (int row = 0; row < n_rows; row++)
+        for (const int j : transmissions[t].joints)
+          if (parts_[t].writes[row] > 0 && std::isfinite(given_[row][j]))
+            command_[row][j] = given_[row][j];
     apply_rules();
-    sent_.fill(unknown);
+    sent_ = {};
     bool is_over = false;
     for (const int t : setup_.own) {
       is_over = finish(t, period) || is_over;
@@ -220,11 +180,7 @@ public:
 
   // The claims that result from a switch.
   Flags plan_switch(const Flags & start, const Flags & stop) const {
-    Flags next = read_claims();
-    for (int row = 0; row < n_rows; row++)
-      for (int j = 0; j < n_joints; j++)
-        next[row][j] = start[row][j] || (next[row][j] && !stop[row][j]);
-    return next;
+    return start | (read_claims() & ~stop);
   }
 
   // A sentence if a switch starts only some joints of a transmission.
@@ -232,7 +188,7 @@ public:
     for (const int t : setup_.own) {
       const auto & joints = transmissions[t].joints;
       for (int row = 0; row < n_rows; row++) {
-        const auto is_started = [&](int j) { return start[row][j]; };
+        const auto is_started = [&](int j) { return start[flag(row, j)]; };
         if (!is_running(next, t, row) && std::any_of(joints.begin(), joints.end(), is_started))
           return "transmission '" + transmissions[t].name + "': expected " + row_names[row] +
                  " commands of all its " + std::to_string(joints.size()) +
@@ -242,27 +198,29 @@ public:
     return "";
   }
 
-  bool runs_actuator(const Flags & claims, int row, int actuator) const {
-    const int t = setup_.owner[actuator];
+  // Switch. If the driver has refused it, only the stop acts, and the joints that it concerns have
+  // no result until the next switch.
+  void switch_claims(const Flags & start, const Flags & stop, bool is_refused) {
+    for (const int t : setup_.own)
+      for (const int j : transmissions[t].joints)
+        for (int row = 0; row < n_rows; row++)
+          if ((start | stop)[flag(row, j)]) is_refused_[t] = is_refused;
+    set_claims(plan_switch(is_refused ? Flags{} : start, stop));
+  }
+
+  static bool runs_actuator(const Flags & claims, int row, int actuator) {
+    const int t = actuator < 0 ? -1 : actuator_owners[actuator];
     return t >= 0 && is_running(claims, t, row);
   }
 
   Flags read_claims() const {
     Flags claims;
-    for (int row = 0; row < n_rows; row++) std::copy_n(claims_[row], n_joints, claims[row]);
+    for (std::size_t k = 0; k < claims.size(); k++) claims[k] = claims_[k];
     return claims;
   }
 
   void set_claims(const Flags & claims) {
-    for (int row = 0; row < n_rows; row++) std::copy_n(claims[row], n_joints, claims_[row]);
-  }
-
-  // If the driver has refused a switch, its joints have no result until the next one.
-  void set_refused(const Flags & concerned, bool is_refused) {
-    for (const int t : setup_.own)
-      for (const int j : transmissions[t].joints)
-        for (int row = 0; row < n_rows; row++)
-          if (concerned[row][j]) is_refused_[t] = is_refused;
+    for (std::size_t k = 0; k < claims.size(); k++) claims_[k] = claims[k];
   }
 
   // What a command interface holds when it is claimed; also from another thread.
@@ -273,147 +231,136 @@ public:
   // The position, velocity or effort of a joint, also of one that follows by <mimic>; the row
   // behind them has the statuses of transmissions.
   double read_state(int row, int index) const {
-    if (row == n_rows) return state_bits_[index] | bits_[index];
+    if (row == n_rows) return state_bits_[index] | (parts_[index].bits & (WARNING - 1));
     if (index < n_joints) return joints_[row][index];
-    const auto & mimic = setup_.mimics[index - n_joints];
-    const double value = mimic.multiplier * joints_[row][mimic.joint];
-    return row == effort ? unknown : value + (row == position ? mimic.offset : 0.0);
+    const auto & follower = setup_.followers[index - n_joints];
+    const double value = follower.multiplier * joints_[row][follower.joint];
+    return row == effort ? unknown : value + (row == position ? follower.offset : 0.0);
   }
 
   // What to write in the units of the driver; NaN is nothing.
   const Actuators & sent() const { return sent_; }
-  // Bits to report now, each at most once per second.
-  uint32_t read_report(int transmission) const { return reports_[transmission]; }
+  // A sentence to report now, each reason at most once per second; else it is empty.
+  std::string describe_report(int t) const {
+    const uint32_t bits = parts_[t].report;
+    if (bits == 0) return "";
+    std::string reasons;
+    for (uint32_t k = 0, bit = 1; bit < HELD; k++, bit *= 2)
+      if (bits & bit)
+        reasons += (reasons.empty() ? "" : "; ") +
+                   std::string(bit < HALF ? status_text(bit) : meanings[k - 6]);
+    return "transmission '" + transmissions[t].name + "' of joint '" +
+           joint_names[transmissions[t].joints[0]] +
+           "': " + (bits & HELD ? "no result, its actuators hold: " : "") +
+           (reasons.empty() ? "not all joints have a command" : reasons);
+  }
 
 private:
+  // What a transmission does.
+  struct Part {
+    // Of each row, how many writes are left: the full number while it runs.
+    std::array<int, n_rows> writes{};
+    uint32_t bits = 0, report = 0;
+    double held_for = 0.0;
+    std::array<double, n_bits> next_reports{};
+  };
+
+  // The last position that was accepted, and when it changed. A joint that waits keeps it.
+  struct Target {
+    double origin = unknown, accepted = -infinite;
+    bool waits = false;
+  };
+
   // A row of a transmission is mapped if all its joints are claimed.
   static bool is_running(const Flags & claims, int t, int row) {
     const auto & joints = transmissions[t].joints;
     return !joints.empty() &&
-           std::all_of(joints.begin(), joints.end(), [&](int j) { return claims[row][j]; });
-  }
-
-  bool has_joint(const Runs & runs, int row, int joint) const {
-    const int t = setup_.owner_of_joint[joint];
-    return t >= 0 && runs[t][row];
+           std::all_of(joints.begin(), joints.end(), [&](int j) { return claims[flag(row, j)]; });
   }
 
   // A joint that starts is at its measured position. One that was claimed before, while its
   // partner was not, waits until its command is near: its controller did not know that nothing
   // moves.
-  void start_positions(int t, const Flags & claimed_before) {
+  void start_row(int t, int row, const Flags & claimed_before) {
     for (const int j : transmissions[t].joints) {
-      origins_[j] = joints_[position][j];
-      accepted_[j] = -infinite;
-      waits_[j] = claimed_before[position][j];
+      given_[row][j] = unknown;
+      if (row == position)
+        targets_[j] = {joints_[row][j], -infinite, claimed_before[flag(row, j)]};
     }
-    for (const int a : transmissions[t].owned) motor_origins_[a] = measured_[position][a];
+    for (const int a : transmissions[t].owned)
+      if (row == position) motor_origins_[a] = measured_[row][a];
   }
 
   void apply_rules() {
-    const bool has_limits = setup_.options.limits != Choice::off;
+    const bool has_limits = setup_.options.limits != off;
     for (const int t : setup_.own) {
       if (has_limits) limit_joints(t);
       limit_steps(t);
-      if (has_limits) stop_outward(t);
     }
-    map_commands();
+    map_command();
     for (const int t : setup_.own) {
-      bits_[t] |= state_.status[t];
+      const auto & joints = transmissions[t].joints;
+      parts_[t].bits |= state_.status[t];
       // A rate of zero is zero at any position.
-      for (const int row : {velocity, effort}) {
-        const auto & joints = transmissions[t].joints;
+      for (const int row : {velocity, effort})
         if (std::all_of(joints.begin(), joints.end(),
                         [&](int j) { return command_[row][j] == 0.0; }))
           for (const int a : transmissions[t].owned) mapped_[row][a] = 0.0;
-      }
       if (has_limits) limit_actuators(t);
-      if (has_limits) stop_outward_actuators(t);
     }
     if (has_limits) limit_followers();
   }
 
-  // Beyond a limit there is another number, or no result.
-  void note_limit(int t, uint32_t bit, bool is_rejected = false) {
-    bits_[t] |= bit;
-    is_rejected_[t] = is_rejected_[t] || is_rejected || setup_.options.limits == Choice::reject;
-  }
-
   // Rates without a position are mapped at the measured one. It is given as a command, because the
   // map keeps only commanded positions as the start of its next solution.
-  void map_commands() {
+  void map_command() {
     Joints command = command_;
-    const auto has_place = [&](int t) {
-      return !used_[t][position] && (used_[t][velocity] || used_[t][effort]) &&
-             are_finite<n_joints>(joints_[position], transmissions[t].joints);
-    };
-    for (const int t : setup_.own)
-      for (const int j : transmissions[t].joints)
-        if (has_place(t)) command[position][j] = joints_[position][j];
+    std::array<bool, n_transmissions> has_place{};
+    for (const int t : setup_.own) {
+      const auto & joints = transmissions[t].joints;
+      const auto & writes = parts_[t].writes;
+      has_place[t] = writes[position] == 0 && writes[velocity] + writes[effort] > 0 &&
+                     are_finite(joints_[position], joints);
+      for (const int j : joints)
+        if (has_place[t]) command[position][j] = joints_[position][j];
+    }
     to_actuator(&state_, command.values, joints_[position], mapped_.values);
     for (const int t : setup_.own)
       for (const int a : transmissions[t].owned)
-        if (has_place(t)) mapped_[position][a] = unknown;
+        if (has_place[t]) mapped_[position][a] = unknown;
   }
 
-  // Clamp a number. What starts beyond a limit stays there, and moves inward only. Returns whether
-  // the number was beyond.
-  static bool clamp(double & value, const Limits & limits, int row, double origin) {
+  // Beyond a limit there is another number, or no result.
+  void note_limit(int t, uint32_t bit) {
+    parts_[t].bits |= setup_.options.limits == reject ? bit | HELD : bit;
+  }
+
+  // Limit a number. What starts beyond a position limit stays there, and moves inward only. No
+  // velocity leads further out at a limit.
+  double limit(int t, uint32_t bit, int row, double value, const Limits & limits, double at,
+               double origin) {
     const double low = std::fmin(limits.low(row), row == position ? origin : unknown);
     const double high = std::fmax(limits.high(row), row == position ? origin : unknown);
-    if (std::isnan(value) || is_within(value, low, high)) return false;
-    value = std::clamp(value, low, high);
-    return true;
+    const bool stops = row == velocity && leads_outward(value, at, limits);
+    if (!stops && (std::isnan(value) || is_within(value, low, high))) return value;
+    note_limit(t, stops ? REACHED : bit);
+    return stops ? 0.0 : std::clamp(value, low, high);
   }
 
+  // An effort passes beyond a limit while the joint does not move: it may hold a load. Joints that
+  // share too few motors stop together.
   void limit_joints(int t) {
-    for (const int j : transmissions[t].joints)
-      for (int row = 0; row < n_rows; row++)
-        if (clamp(command_[row][j], setup_.joint_limits[j], row, origins_[j]))
-          note_limit(t, JOINT_LIMIT);
-  }
-
-  void limit_steps(int t) {
-    const Choice choice = setup_.options.max_step;
-    for (const int j : transmissions[t].joints) {
-      double & target = command_[position][j];
-      if (std::isnan(target)) continue;
-      const double speed = setup_.joint_limits[j].values[of_velocity];
-      const double distance = std::abs(target - origins_[j]);
-      const double most = speed * (longest_step + extra_time);
-      if (waits_[j] && !(distance <= (std::isfinite(speed) ? most : near_distance))) {
-        bits_[t] |= STEP;
-        target = origins_[j];
-        continue;
-      }
-      waits_[j] = false;
-      const double time = std::clamp(now_ - accepted_[j], 0.0, longest_step);
-      const bool is_far = !(distance <= speed * (time + extra_time) * (1.0 + rounding));
-      if (choice == Choice::off || !std::isfinite(speed) || !is_far) continue;
-      is_rejected_[t] = is_rejected_[t] || choice == Choice::reject;
-      if (choice == Choice::reject)
-        bits_[t] |= STEP;
-      else if (!std::isnan(distance))
-        warnings_[t] |= STEP;
-    }
-  }
-
-  // No rate leads a joint that has reached a position limit further out. An effort passes while
-  // the joint does not move: it may hold a load. Joints that share too few motors stop together.
-  void stop_outward(int t) {
     const auto & [name, joints, actuators, owned] = transmissions[t];
     bool stops_all = false;
     for (const int j : joints) {
       const auto & limits = setup_.joint_limits[j];
-      const double at = joints_[position][j], speed = joints_[velocity][j];
-      double & rate = command_[velocity][j];
+      const double at = joints_[position][j], rate = command_[velocity][j];
+      for (int row = 0; row < n_rows; row++)
+        command_[row][j] =
+          limit(t, JOINT_LIMIT, row, command_[row][j], limits, at, targets_[j].origin);
+      if (rate != 0.0 && command_[velocity][j] == 0.0) stops_all = owned.size() < joints.size();
       double & push = command_[effort][j];
-      if (leads_outward(rate, at, limits)) {
-        rate = 0.0;
-        stops_all = owned.size() < joints.size();
-        note_limit(t, REACHED);
-      }
-      const double outward = push > 0.0 ? speed : -speed;
+      const double outward = push > 0.0 ? joints_[velocity][j] : -joints_[velocity][j];
       if (leads_outward(push, at, limits, true) && outward > setup_.options.zero_max_velocity) {
         push = 0.0;
         note_limit(t, REACHED);
@@ -423,35 +370,50 @@ private:
       if (stops_all && !std::isnan(command_[velocity][j])) command_[velocity][j] = 0.0;
   }
 
-  // A position is clamped if one motor moves one joint, else it has no result. Velocities of the
-  // motors of a transmission are scaled together, and so are efforts.
-  void limit_actuators(int t) {
-    const auto & [name, joints, actuators, owned] = transmissions[t];
-    const bool is_single = joints.size() == 1 && actuators.size() == 1;
-    for (int row = 0; row < n_rows; row++) {
-      double share = 1.0;
-      for (const int a : owned) {
-        double clamped = mapped_[row][a];
-        if (!clamp(clamped, setup_.actuator_limits[a], row, motor_origins_[a])) continue;
-        note_limit(t, ACTUATOR_LIMIT, row == position && !is_single);
-        if (row == position)
-          mapped_[row][a] = clamped;
-        else
-          share = std::min(share, clamped / mapped_[row][a]);
+  void limit_steps(int t) {
+    const auto & options = setup_.options;
+    for (const int j : transmissions[t].joints) {
+      auto & [origin, accepted, waits] = targets_[j];
+      double & target = command_[position][j];
+      const double speed = setup_.joint_limits[j].high(velocity);
+      const double time = std::clamp(now_ - accepted, 0.0, longest_step) + extra_time;
+      const double most = std::isfinite(speed) ? speed * time * (1.0 + rounding) : near_distance;
+      const bool is_far = !(std::abs(target - origin) <= most);
+      if (std::isnan(target)) continue;
+      waits = waits && is_far;
+      if (waits) {
+        parts_[t].bits |= STEP;
+        target = origin;
+      } else if (is_far && std::isfinite(speed) && options.max_step != off) {
+        const bool is_rejected = options.max_step == reject;
+        if (is_rejected || !std::isnan(origin))
+          parts_[t].bits |= is_rejected ? STEP | HELD : WARNING;
       }
-      for (const int a : owned) mapped_[row][a] *= share;
     }
   }
 
-  void stop_outward_actuators(int t) {
-    const auto & owned = transmissions[t].owned;
-    if (std::none_of(owned.begin(), owned.end(), [&](int a) {
-          return leads_outward(mapped_[velocity][a], measured_[position][a],
-                               setup_.actuator_limits[a]);
-        }))
-      return;
-    note_limit(t, REACHED);
-    for (const int a : owned) mapped_[velocity][a] = 0.0;
+  // A position is clamped if one motor moves one joint. Else it has no result, and the rates of
+  // the motors are scaled together.
+  void limit_actuators(int t) {
+    const auto & [name, joints, actuators, owned] = transmissions[t];
+    for (const int a : owned) {
+      for (int row = 0; row < n_rows; row++) {
+        const double wanted = mapped_[row][a];
+        const double limited = limit(t, ACTUATOR_LIMIT, row, wanted, setup_.actuator_limits[a],
+                                     measured_[position][a], motor_origins_[a]);
+        if (row == position && joints.size() == 1 && actuators.size() == 1)
+          mapped_[row][a] = limited;
+        else
+          scale(t, row, wanted, limited);
+      }
+    }
+  }
+
+  void scale(int t, int row, double wanted, double limited) {
+    if (std::isnan(wanted) || limited == wanted) return;
+    if (row == position) parts_[t].bits |= HELD;
+    for (const int a : transmissions[t].owned)
+      if (row != position) mapped_[row][a] *= limited / wanted;
   }
 
   // A position that leads a follower beyond its limits has no result; velocities are scaled.
@@ -462,19 +424,14 @@ private:
     for (int a = 0; a < n_actuators; a++)
       if (std::isnan(actuators[position][a])) actuators[position][a] = measured_[position][a];
     to_joint(&scratch_, actuators.values, joints.values);
-    for (const auto & [t, mimic, limits] : setup_.followers) {
-      const auto & owned = transmissions[t].owned;
-      double target = mimic.multiplier * joints[position][mimic.joint] + mimic.offset;
-      double rate = mimic.multiplier * joints[velocity][mimic.joint];
-      const double at = mimic.multiplier * joints_[position][mimic.joint] + mimic.offset;
-      const bool is_out = are_finite<n_actuators>(mapped_[position], owned) &&
-                          clamp(target, limits, position, unknown);
-      const double wanted = rate;
-      double share = clamp(rate, limits, velocity, unknown) ? rate / wanted : 1.0;
-      if (leads_outward(wanted, at, limits)) share = 0.0;
-      if (!is_out && share == 1.0) continue;
-      note_limit(t, FOLLOWER, is_out);
-      for (const int a : owned) mapped_[velocity][a] *= share;
+    for (const auto & [t, name, joint, multiplier, offset, limits] : setup_.followers) {
+      if (t < 0) continue;
+      const double at = multiplier * joints_[position][joint] + offset;
+      const bool is_given = are_finite(mapped_[position], transmissions[t].owned);
+      const double target = is_given ? multiplier * joints[position][joint] + offset : unknown;
+      const double rate = multiplier * joints[velocity][joint];
+      scale(t, position, target, limit(t, FOLLOWER, position, target, limits, at, unknown));
+      scale(t, velocity, rate, limit(t, FOLLOWER, velocity, rate, limits, at, unknown));
     }
   }
 
@@ -484,95 +441,84 @@ private:
   // no result for hold_timeout.
   bool finish(int t, double period) {
     const auto & [name, joints, actuators, owned] = transmissions[t];
+    auto & [writes, bits, report, held_for, next_reports] = parts_[t];
     std::array<bool, n_rows> is_given{}, is_known{};
-    bool is_held = is_rejected_[t] || is_refused_[t];
     for (int row = 0; row < n_rows; row++) {
       for (const int j : joints) is_given[row] = is_given[row] || std::isfinite(command_[row][j]);
-      is_known[row] = are_finite<n_actuators>(mapped_[row], owned);
-      is_held = is_held || (runs_[t][row] && is_given[row] && !is_known[row]);
+      is_known[row] = are_finite(mapped_[row], owned);
+      if (writes[row] == running_ && is_given[row] && !is_known[row]) bits |= HELD;
     }
     for (int row = 0; row < n_rows; row++) {
-      const bool is_sent = is_known[row] && !is_held;
+      const bool is_sent = is_known[row] && !(bits & HELD), ends = writes[row] < running_;
       const bool ends_with_zero = row == velocity || (row == effort && setup_.options.zero_effort);
-      const bool ends = !runs_[t][row];
       const bool is_zero =
         ends_with_zero ? ends || !is_sent : row == effort && ends && !is_sent && is_given[row];
-      if (used_[t][row] && (is_sent || is_zero)) send(t, row, is_zero);
+      if (writes[row] == 0 || !(is_sent || is_zero)) continue;
+      for (const int a : owned) {
+        const double value = is_zero ? 0.0 : mapped_[row][a];
+        sent_[row][a] = (value - (row == position ? turns_[a] : 0.0)) / scales[a][row];
+      }
     }
-    bits_[t] |= (is_half_[t] ? HALF : 0u) | (is_refused_[t] ? REFUSED : 0u);
-    is_held_[t] = is_held;
-    held_for_[t] = is_held ? held_for_[t] + period : 0.0;
-    return setup_.options.hold_timeout > 0.0 && held_for_[t] > setup_.options.hold_timeout;
-  }
-
-  // Send a row, or zeros, in the units of the driver.
-  void send(int t, int row, bool is_zero) {
-    for (const int a : transmissions[t].owned) {
-      const double value = is_zero ? 0.0 : mapped_[row][a];
-      sent_[row][a] = (value - (row == position ? turns_[a] : 0.0)) / scales[a][row];
-    }
+    held_for = bits & HELD ? held_for + period : 0.0;
+    return setup_.options.hold_timeout > 0.0 && held_for > setup_.options.hold_timeout;
   }
 
   void note_positions(int t) {
-    if (!runs_[t][position]) return;
+    const bool is_held = parts_[t].bits & HELD;
+    if (parts_[t].writes[position] < running_) return;
     for (const int a : transmissions[t].owned) {
-      const double motor = (is_held_[t] ? measured_ : mapped_)[position][a];
+      const double motor = (is_held ? measured_ : mapped_)[position][a];
       if (!std::isnan(motor)) motor_origins_[a] = motor;
     }
     for (const int j : transmissions[t].joints) {
+      auto & [origin, accepted, waits] = targets_[j];
       const double target = command_[position][j];
-      if (waits_[j]) continue;
-      if (is_held_[t]) {
-        origins_[j] = joints_[position][j];
-      } else if (!std::isnan(target) && target != origins_[j]) {
-        origins_[j] = target;
-        accepted_[j] = now_;
-      }
+      if (waits) continue;
+      if (!is_held && !std::isnan(target) && target != origin) accepted = now_;
+      if (is_held || !std::isnan(target)) origin = is_held ? joints_[position][j] : target;
     }
   }
 
+  // A hold is reported with its reasons.
   void choose_reports(int t) {
-    const uint32_t reasons = bits_[t] | warnings_[t];
-    const uint32_t bits = reasons || !is_held_[t] ? reasons : uint32_t{HELD};
-    uint32_t due = 0;
+    auto & [writes, bits, report, held_for, next_reports] = parts_[t];
+    report = 0;
     for (int k = 0; k < n_bits; k++) {
       const uint32_t bit = 1u << k;
-      if (!(bits & bit) || now_ - reported_[t][k] < report_period) continue;
-      due |= bit;
-      reported_[t][k] = now_;
+      if (!(bits & bit) || now_ < next_reports[k] || (bit == HELD && bits != HELD)) continue;
+      report |= bit | (bits & HELD);
+      next_reports[k] = now_ + report_period;
     }
-    reports_[t] = due && is_held_[t] ? due | HELD : due;
   }
 
-  // A position of a single turn is followed; it is unknown until its turn is.
+  // A position of a single turn is followed from the first reading that has a turn within the
+  // limits of the joint; it is unknown before.
   double add_turns(int actuator, double reading) {
+    const auto & [period, low, high] = setup_.turns[actuator];
+    double & turns = turns_[actuator];
+    const bool is_first = std::isnan(turns);
+    const double before = is_first ? 0.5 * (low + high) : measured_[position][actuator];
+    const double nearest = std::rint((before - reading) / period) * period;
     readings_[actuator] = reading;
-    const double before = measured_[position][actuator], period = setup_.periods[actuator];
-    if (std::isfinite(period) && std::isfinite(before) && std::isfinite(reading))
-      turns_[actuator] = std::rint((before - reading) / period) * period;
-    return reading + turns_[actuator];
+    if (std::isfinite(nearest) && (!is_first || is_within(reading + nearest, low, high)))
+      turns = nearest;
+    return reading + turns;
   }
 
   const Setup setup_;
+  const int running_;  // what writes has of a row that runs: one, and those of its end
   State state_, scratch_;
   Actuators measured_, mapped_, sent_;  // sent: in the units of the driver
-  Joints joints_, command_;
-  std::array<double, n_actuators> turns_, readings_;
-  std::array<uint32_t, n_transmissions> state_bits_{}, bits_{}, warnings_{}, reports_{};
-  std::array<std::array<double, n_bits>, n_transmissions> reported_;
-  std::array<double, n_transmissions> held_for_{};
-  std::array<bool, n_transmissions> is_half_{}, is_held_{}, is_rejected_{};
-  Flags claimed_{};
-  Runs runs_{}, used_{}, is_new_{};
-  std::array<std::array<int, n_rows>, n_transmissions> ending_{};  // writes left of rows that end
-  double now_ = 0.0;                                               // the sum of the periods
-  // Of positions: the last accepted one and when it changed. A joint that waits keeps it.
-  std::array<double, n_joints> origins_, accepted_;
-  std::array<double, n_actuators> motor_origins_;
-  std::array<bool, n_joints> waits_{};
+  Joints joints_, given_, command_;
+  std::array<double, n_actuators> turns_, readings_, motor_origins_;
+  std::array<uint32_t, n_transmissions> state_bits_{};
+  std::array<Part, n_transmissions> parts_;
+  std::array<Target, n_joints> targets_;
+  Flags claimed_;
+  double now_ = 0.0;  // the sum of the periods
 
   // Of several threads: a switch of an asynchronous component.
-  Rows<std::atomic<bool>, n_joints> claims_;
+  std::array<std::atomic<bool>, n_rows * n_joints> claims_;
   std::array<std::atomic<bool>, n_transmissions> is_refused_;
   std::array<std::atomic<double>, n_joints> positions_;
 };

@@ -22,19 +22,13 @@
 #endif
 
 namespace MAPPED_NAMESPACE {
-using hardware_interface::CallbackReturn;
-using hardware_interface::CommandInterface;
-using hardware_interface::ComponentInfo;
-using hardware_interface::HardwareInfo;
-using hardware_interface::InterfaceInfo;
-using hardware_interface::return_type;
-using hardware_interface::StateInterface;
+using namespace hardware_interface;
 using Ids = lifecycle_msgs::msg::State;
 #if MAPPED_HAS_PARAMS
-using Driver = hardware_interface::HardwareComponent;
-using Params = hardware_interface::HardwareComponentInterfaceParams;
+using Driver = HardwareComponent;
+using Params = HardwareComponentInterfaceParams;
 #else
-using Driver = hardware_interface::System;
+using Driver = System;
 using Params = HardwareInfo;
 #endif
 
@@ -46,7 +40,6 @@ struct Wire {
   Pointer handle;
   int index, row;
   JointPointer of_joint = nullptr;
-  std::string name = "", source = "";  // of the handle, and of where its numbers come from
   double last = unknown;
   bool is_due = false;  // the last value could not be set yet
 };
@@ -54,18 +47,7 @@ struct Wire {
 // Tries to set a value that another thread may be reading.
 constexpr int most_tries = 1000;
 
-// Without a value in this cycle, because another thread holds the handle, the last one stays.
-template <typename Handle>
-double read_value(const Handle & handle, double otherwise) {
-  return handle.template get_optional<double>().value_or(otherwise);
-}
-
-template <typename Handle>
-std::shared_ptr<Handle> make_handle(const std::string & owner, const InterfaceInfo & info) {
-  return std::make_shared<Handle>(hardware_interface::InterfaceDescription(owner, info));
-}
-
-class MappedSystem : public hardware_interface::SystemInterface {
+class MappedSystem : public SystemInterface {
 public:
   CallbackReturn on_init(const Params & params) override {
     if (SystemInterface::on_init(params) != CallbackReturn::SUCCESS) return CallbackReturn::ERROR;
@@ -75,12 +57,12 @@ public:
         RCLCPP_INFO(get_logger(), "of a parameter file, not of the description: %s", text.c_str());
       core_ = std::make_unique<Core>(setup_);
       // As in the manager: only the move unsets the times of the last cycles.
-      Driver driver(std::unique_ptr<hardware_interface::SystemInterface>(
-        loader_.createUnmanagedInstance(setup_.options.driver_plugin)));
+      Driver driver(
+        std::unique_ptr<SystemInterface>(loader_.createUnmanagedInstance(setup_.driver_plugin)));
       driver_ = std::make_unique<Driver>(std::move(driver));
       const auto info = describe_driver(info_, setup_);
 #if MAPPED_HAS_PARAMS
-      hardware_interface::HardwareComponentParams of_driver;
+      HardwareComponentParams of_driver;
       of_driver.hardware_info = info;
       of_driver.logger = get_logger();
       of_driver.clock = get_clock();
@@ -106,7 +88,8 @@ public:
       InterfaceInfo info;
       info.name = "status";
       info.size = 1;
-      const auto handle = make_handle<StateInterface>(transmissions[t].name, info);
+      const auto handle =
+        std::make_shared<StateInterface>(InterfaceDescription(transmissions[t].name, info));
       joint_states_.push_back({handle, t, n_rows});
       exported.push_back(handle);
     }
@@ -114,11 +97,8 @@ public:
   }
 
   std::vector<CommandInterface::SharedPtr> on_export_command_interfaces() override {
-    auto exported = connect(driver_->export_command_interfaces(),
-                            &ComponentInfo::command_interfaces, joint_commands_, driver_commands_);
-    start_.reserve(driver_commands_.size());
-    stop_.reserve(driver_commands_.size());
-    return exported;
+    return connect(driver_->export_command_interfaces(), &ComponentInfo::command_interfaces,
+                   joint_commands_, driver_commands_);
   }
 
   // -- life cycle --------------------------------------------------------------------------------
@@ -142,7 +122,7 @@ public:
   CallbackReturn on_activate(const rclcpp_lifecycle::State &) override {
     if (!is_known_ && read(get_clock()->now(), period_) != return_type::OK)
       return fail("read", "no OK", "remove the cause and configure the component again");
-    if (const auto problem = core_->resolve_turns(); !problem.empty()) {
+    if (const auto problem = core_->find_unknown_turn(); !problem.empty()) {
       fail(problem);
       return CallbackReturn::FAILURE;
     }
@@ -189,15 +169,12 @@ public:
     const Flags claims = core_->read_claims(), next = core_->plan_switch(starts, stops);
     // ros2_control keeps the numbers of released interfaces: they are no commands.
     for (const auto & wire : joint_commands_)
-      if (next[wire.row][wire.index] && !claims[wire.row][wire.index] && !set_first(wire))
+      if ((next & ~claims)[flag(wire.row, wire.index)] && !set_first(wire))
         return return_type::ERROR;
     const auto result =
       switch_driver(next, start, stop, &Driver::perform_command_mode_switch,
                     "perform_command_mode_switch", "switch these controllers again");
-    const bool is_refused = result != return_type::OK;
-    core_->set_refused(starts, is_refused);
-    core_->set_refused(stops, is_refused);
-    core_->set_claims(is_refused ? core_->plan_switch({}, stops) : next);
+    core_->switch_claims(starts, stops, result != return_type::OK);
     return result;
   }
 
@@ -221,7 +198,8 @@ public:
     since_log_ = 0.0;
     for (const auto & wire : driver_commands_)
       if (wire.is_due)
-        RCLCPP_INFO(get_logger(), "dry run: %s would be %g", wire.name.c_str(), wire.last);
+        RCLCPP_INFO(get_logger(), "dry run: %s would be %g", wire.handle->get_name().c_str(),
+                    wire.last);
     return return_type::OK;
   }
 
@@ -236,32 +214,30 @@ private:
     std::map<std::string, JointPointer> passed;
     for (const auto & joint : info_.joints) {
       for (const auto & interface : joint.*interfaces) {
-        auto handle = make_handle<typename JointPointer::element_type>(joint.name, interface);
+        const auto handle = std::make_shared<typename JointPointer::element_type>(
+          InterfaceDescription(joint.name, interface));
         if (const int row = find_row(interface.name); row >= 0)
           joints.push_back({handle, setup_.find_joint(joint.name), row});
         else
-          passed[setup_.find_actuator(joint.name) + "/" + interface.name] = handle;
+          passed[find_actuator(joint.name) + "/" + interface.name] = handle;
         exported.push_back(handle);
       }
     }
     for (const auto & handle : of_driver) {
-      const auto name = handle->get_name();
       const int row = find_row(handle->get_interface_name());
       const int a = find_name(actuator_names, n_actuators, handle->get_prefix_name());
-      const auto joint = passed.count(name) ? passed[name] : nullptr;
-      drivers.push_back(
-        {handle, row < 0 ? -1 : a, row, joint, name, joint ? joint->get_name() : name});
-      if (drivers.back().index < 0 && !joint) exported.push_back(handle);
+      drivers.push_back({handle, row < 0 ? -1 : a, row, passed[handle->get_name()]});
+      if (drivers.back().index < 0 && !drivers.back().of_joint) exported.push_back(handle);
     }
     return exported;
   }
 
   void map_states() {
     Actuators measured;
-    measured.fill(unknown);
     for (auto & wire : driver_states_) {
       if (wire.index < 0 && !wire.of_joint) continue;
-      wire.last = read_value(*wire.handle, wire.index < 0 ? unknown : wire.last);
+      // Without a value, because another thread holds the handle, the last one stays.
+      wire.last = wire.handle->template get_optional<double>().value_or(wire.last);
       if (wire.index < 0)
         (void)wire.of_joint->set_value(wire.last);
       else
@@ -275,20 +251,13 @@ private:
   // Returns whether there was no result for hold_timeout. Reports are throttled by the core.
   bool map_commands(double period) {
     core_->choose_runs();
-    Joints commands;
-    commands.fill(unknown);
-    for (auto & wire : joint_commands_) {
-      if (!core_->is_used(wire.row, wire.index)) continue;
-      wire.last = core_->is_new(wire.row, wire.index) ? unknown : wire.last;
-      commands[wire.row][wire.index] = wire.last = read_value(*wire.handle, wire.last);
-    }
-    const bool is_over = core_->take_commands(commands, period);
-    for (const int t : setup_.own) {
-      if (const uint32_t bits = core_->read_report(t))
-        RCLCPP_WARN(get_logger(), "transmission '%s' of joint '%s': %s",
-                    transmissions[t].name.c_str(), joint_names[transmissions[t].joints[0]],
-                    describe_bits(bits).c_str());
-    }
+    for (const auto & wire : joint_commands_)
+      if (const auto value = wire.handle->get_optional<double>())
+        core_->command(wire.row, wire.index) = *value;
+    const bool is_over = core_->map_commands(period);
+    for (const int t : setup_.own)
+      if (const auto report = core_->describe_report(t); !report.empty())
+        RCLCPP_WARN(get_logger(), "%s", report.c_str());
     return is_over;
   }
 
@@ -301,7 +270,7 @@ private:
       if (wire.index >= 0)
         value = core_->sent()[wire.row][wire.index];
       else if (wire.of_joint)
-        value = read_value(*wire.of_joint, unknown);
+        value = wire.of_joint->get_optional<double>().value_or(unknown);
       wire.is_due = wire.is_due || std::isfinite(value);
       wire.last = std::isfinite(value) ? value : wire.last;
       if (setup_.options.is_dry || !wire.is_due) continue;
@@ -332,38 +301,30 @@ private:
 
   // Names of other components have no effect.
   Flags find_flags(const Names & names) const {
-    Flags flags{};
+    Flags flags;
     for (const auto & wire : joint_commands_)
-      if (contains(names, wire.handle->get_name())) flags[wire.row][wire.index] = true;
+      if (contains(names, wire.handle->get_name())) flags.set(flag(wire.row, wire.index));
     return flags;
   }
 
-  // Switch the driver. Names move to its lists and back, because a copy could allocate.
+  // Switch the driver. A refusal is none if nothing starts.
   return_type switch_driver(const Flags & next, const Names & start, const Names & stop,
                             return_type (Driver::*call)(const Names &, const Names &),
                             const char * name, const char * advice) {
     if (setup_.options.is_dry) return return_type::OK;
     const Flags claims = core_->read_claims();
-    const auto move_names = [&](bool is_back) {
-      std::size_t n_start = 0, n_stop = 0;
-      for (auto & wire : driver_commands_) {
-        const bool passes = wire.index < 0;
-        const bool was = !passes && core_->runs_actuator(claims, wire.row, wire.index);
-        const bool will = !passes && core_->runs_actuator(next, wire.row, wire.index);
-        const bool starts = passes ? contains(start, wire.source) : will && !was;
-        const bool stops = passes ? contains(stop, wire.source) : was && !will;
-        if ((stops || starts) && is_back)
-          wire.name = std::move(stops ? stop_[n_stop++] : start_[n_start++]);
-        else if (stops || starts)
-          (stops ? stop_ : start_).push_back(std::move(wire.name));
-      }
-    };
-    move_names(false);
-    const bool is_empty = start_.empty() && stop_.empty();
-    const auto result = is_empty ? return_type::OK : ((*driver_).*call)(start_, stop_);
-    move_names(true);
-    start_.clear();
-    stop_.clear();
+    Names starts, stops;
+    for (const auto & wire : driver_commands_) {
+      const auto & of_driver = wire.handle->get_name();
+      const auto & source = wire.of_joint ? wire.of_joint->get_name() : of_driver;
+      const bool passes = wire.index < 0;
+      const bool was = Core::runs_actuator(claims, wire.row, wire.index);
+      const bool will = Core::runs_actuator(next, wire.row, wire.index);
+      if (passes ? contains(start, source) : will && !was) starts.push_back(of_driver);
+      if (passes ? contains(stop, source) : was && !will) stops.push_back(of_driver);
+    }
+    if (starts.empty() && stops.empty()) return return_type::OK;
+    const auto result = ((*driver_).*call)(starts, stops);
     if (result != return_type::OK) fail(name, "no OK", advice);
     return start.empty() ? return_type::OK : result;
   }
@@ -377,8 +338,8 @@ private:
 
   CallbackReturn fail(const std::string & call, const std::string & result,
                       const std::string & advice) const {
-    return fail("driver '" + setup_.options.driver_plugin + "': " + call + " returned " + result +
-                ": " + advice);
+    return fail("driver '" + setup_.driver_plugin + "': " + call + " returned " + result + ": " +
+                advice);
   }
 
   // The state of this component follows its driver: FAILURE if the driver is where it was, ERROR
@@ -399,8 +360,8 @@ private:
   // -- members -----------------------------------------------------------------------------------
 
   // The loader outlives the driver.
-  pluginlib::ClassLoader<hardware_interface::SystemInterface> loader_{
-    "hardware_interface", "hardware_interface::SystemInterface"};
+  pluginlib::ClassLoader<SystemInterface> loader_{"hardware_interface",
+                                                  "hardware_interface::SystemInterface"};
   std::unique_ptr<Driver> driver_;
   Setup setup_{};
   std::unique_ptr<Core> core_;
@@ -412,8 +373,7 @@ private:
   std::vector<Wire<StateInterface::SharedPtr>> joint_states_;  // also of followers, and statuses
   std::vector<Wire<CommandInterface::SharedPtr>> joint_commands_;
   std::vector<Wire<StateInterface::ConstSharedPtr, StateInterface::SharedPtr>> driver_states_;
-  std::vector<Wire<CommandInterface::SharedPtr, CommandInterface::SharedPtr>> driver_commands_;
-  Names start_, stop_;
+  std::vector<Wire<CommandInterface::SharedPtr>> driver_commands_;
 };
 
 }  // namespace MAPPED_NAMESPACE

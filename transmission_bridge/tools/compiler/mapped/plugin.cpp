@@ -20,8 +20,8 @@ constexpr auto expect = require<transmission_interface::Exception>;
 // A handle of a member for a row.
 struct Wire {
   transmission_interface::Handle handle;
-  const End * end;
-  int row;
+  int index, row;
+  bool is_output = true;  // an actuator of several transmissions is the output of one
 };
 
 static std::string list_handles(const std::vector<Wire> & wires) {
@@ -34,7 +34,7 @@ static std::string list_handles(const std::vector<Wire> & wires) {
 // and cannot be built, without one that has to be there.
 class MappedTransmission : public Base {
 public:
-  explicit MappedTransmission(const Loadable & description) : description_(description) {
+  explicit MappedTransmission(const Loadable & loadable) : loadable_(loadable) {
     init_state(&state_);
     std::fill(measured_, measured_ + n_joints, unknown);
   }
@@ -42,11 +42,15 @@ public:
   void configure(const std::vector<transmission_interface::JointHandle> & joints,
                  const std::vector<transmission_interface::ActuatorHandle> & actuators) {
     is_mapped_ = {true, true, true};
-    joints_ = wire(joints, description_.joints, true);
-    for (const auto & passive : wire(joints, description_.passive, false))
-      joints_.push_back(passive);
-    actuators_ = wire(actuators, description_.actuators, true);
-    const bool needs_positions = description_.needs_positions;
+    joints_ = wire(joints, members_.joints, loadable_.joints);
+    actuators_ = wire(actuators, members_.actuators, loadable_.actuators);
+    for (auto & each : actuators_) each.is_output = contains(members_.owned, each.index);
+    for (const int j : loadable_.passive)
+      for (const auto & handle : joints)
+        if (const int row = find_row(handle.get_interface_name());
+            handle && row >= 0 && handle.get_prefix_name() == joint_names[j])
+          joints_.push_back({handle, j, row});
+    const bool needs_positions = loadable_.needs_positions;
     expect(
       is_mapped_[position] || (!needs_positions && (is_mapped_[velocity] || is_mapped_[effort])),
       place_,
@@ -70,9 +74,9 @@ public:
     write(actuator, actuators_);
   }
 
-  std::size_t num_actuators() const { return description_.actuators.size(); }
+  std::size_t num_actuators() const { return members_.actuators.size(); }
 
-  std::size_t num_joints() const { return description_.joints.size(); }
+  std::size_t num_joints() const { return members_.joints.size(); }
 
   Names get_supported_joint_interfaces() const {
     return {"position", "velocity", "effort", "torque", "force"};
@@ -85,23 +89,22 @@ public:
   }
 
 private:
-  // An interface has handles of all ends or of none; passive joints may have some.
+  // An interface has handles of all members of a side or of none.
   template <typename Handle>
-  std::vector<Wire> wire(const std::vector<Handle> & handles, const std::vector<End> & ends,
-                         bool is_own) {
+  std::vector<Wire> wire(const std::vector<Handle> & handles, const std::vector<int> & members,
+                         const Names & names) {
     std::vector<Wire> wires;
     for (int row = 0; row < n_rows; row++) {
       std::size_t n_wired = 0;
-      for (const auto & end : ends) {
+      for (std::size_t k = 0; k < members.size(); k++) {
         const auto before = wires.size();
         for (const auto & handle : handles)
-          if (handle && handle.get_prefix_name() == end.name &&
+          if (handle && handle.get_prefix_name() == names[k] &&
               find_row(handle.get_interface_name()) == row)
-            wires.push_back({handle, &end, row});
+            wires.push_back({handle, members[k], row});
         n_wired += wires.size() > before;
       }
-      if (!is_own) continue;
-      expect(n_wired == 0 || n_wired == ends.size(), place_,
+      expect(n_wired == 0 || n_wired == members.size(), place_,
              std::string(row_names[row]) + " of all joints or none, and of all actuators or none",
              list_handles(wires));
       is_mapped_[row] = is_mapped_[row] && n_wired > 0;
@@ -114,7 +117,7 @@ private:
   static void read(const std::vector<Wire> & wires, double (&rows)[n_rows][N]) {
     for (auto & row : rows) std::fill(row, row + N, unknown);
     for (const auto & wire : wires) {
-      double & value = rows[wire.row][wire.end->index];
+      double & value = rows[wire.row][wire.index];
       value = std::isnan(value) ? wire.handle.get_value() : value;
     }
   }
@@ -123,21 +126,21 @@ private:
   template <int N>
   void write(const double (&rows)[n_rows][N], std::vector<Wire> & wires) const {
     for (auto & wire : wires)
-      if (wire.end->is_output && is_mapped_[wire.row])
-        wire.handle.set_value(rows[wire.row][wire.end->index]);
+      if (wire.is_output && is_mapped_[wire.row])
+        wire.handle.set_value(rows[wire.row][wire.index]);
   }
 
-  const Loadable & description_;
-  const std::string place_ = "transmission " + quote(description_.name);
+  const Loadable & loadable_;
+  const MAPPED_NAMESPACE::Transmission & members_ = transmissions[loadable_.transmission];
+  const std::string place_ = "transmission " + quote(members_.name);
   State state_;
   double measured_[n_joints];  // by the last actuator_to_joint()
   std::vector<Wire> joints_, actuators_;
   std::array<bool, n_rows> is_mapped_ = {};
 };
 
-// What decides the map of a transmission, compiled or found, by its place.
-template <typename Info>
-Texts describe(const Info & info) {
+// What decides the map of a transmission, by its place.
+inline Texts describe(const TransmissionInfo & info) {
   Texts texts = {{"plugin", info.type}};
   const auto add = [&](const std::string & side, const auto & ends) {
     texts[side + "s"] = std::to_string(ends.size());
@@ -161,16 +164,17 @@ public:
   std::shared_ptr<Base> load(const TransmissionInfo & info) {
     const std::string origin = std::string(" (compiled in package ") + package + ")";
     std::string names;
-    for (const auto & compiled : loadables) {
-      names += (names.empty() ? "one of " : ", ") + compiled.name;
-      if (compiled.name != info.name) continue;
-      Texts before = describe(compiled), now = describe(info), all = before;
+    for (const auto & loadable : loadables) {
+      const auto & name = transmissions[loadable.transmission].name;
+      names += (names.empty() ? "one of " : ", ") + name;
+      if (name != info.name) continue;
+      Texts before = loadable.texts, now = describe(info), all = before;
       all.insert(now.begin(), now.end());
       for (const auto & [what, text] : all)
-        expect(before[what] == now[what],
-               "transmission " + quote(info.name) + origin + ", " + what, quote(before[what]),
+        expect(is_same(before[what], now[what]),
+               "transmission " + quote(name) + origin + ", " + what, quote(before[what]),
                quote(now[what]));
-      return std::make_shared<MappedTransmission>(compiled);
+      return std::make_shared<MappedTransmission>(loadable);
     }
     expect(false, "transmission" + origin, names, info.name);
     return nullptr;

@@ -32,12 +32,11 @@ struct Transmission {
   std::vector<int> owned;  // actuators that it commands
 };
 
-// A text of the description that decides the map of a transmission. A word @k is the number k,
-// followed by '?' if it may be missing and '!' if the value counts that was compiled. '*' is any
-// word. A subject is joint[NAME] or transmission[NAME].
+// A text of the description that decides the map of a transmission, as it was compiled, and its
+// words: @k is the number k, and * is any word. The one word * is any text, also a missing one.
 struct Fact {
   int transmission;
-  std::string subject, path, text;
+  std::string path, compiled, words;  // path: of a joint, or in the block of the component
 };
 
 // A number of the description: a live number, or a limit of an actuator.
@@ -48,20 +47,13 @@ struct Number {
   double value;
 };
 
-// A joint or an actuator of a transmission that ros2_control's loader loads.
-struct End {
-  std::string name;
-  int index;       // in the rows of the map
-  bool is_output;  // an actuator of several transmissions is the output of one
-  std::string role;
-  double mechanical_reduction, offset;
-};
-
+// A transmission that ros2_control's loader loads.
 struct Loadable {
-  std::string name, type;
+  int transmission;
   bool needs_positions;
-  std::vector<End> joints, actuators, passive;
-  std::map<std::string, std::string> parameters;
+  Names joints, actuators;   // their names there
+  std::vector<int> passive;  // joints
+  Texts texts;               // what the loader compares
 };
 
 // The row of an interface, -1 for one that the map does not know.
@@ -75,9 +67,28 @@ inline std::string quote(const std::string & text) {
   return text.empty() ? "none" : "'" + text + "'";
 }
 
+// Read a number with a point in any locale.
+inline bool read_number(const std::string & word, double & value) {
+  const auto end = word.data() + word.size();
+  const auto result = std::from_chars(word.data() + (word[0] == '+'), end, value);
+  return result.ec == std::errc() && result.ptr == end && std::isfinite(value);
+}
+
+// Whether two words are equal, also as numbers.
+inline bool is_same(const std::string & one, const std::string & other) {
+  double number, another;
+  return one == other ||
+         (read_number(one, number) && read_number(other, another) && number == another);
+}
+
 inline std::string write(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+template <typename List, typename Item>
+bool contains(const List & list, const Item & item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
 }
 
 template <typename Error = std::runtime_error>

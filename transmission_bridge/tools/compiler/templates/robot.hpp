@@ -33,6 +33,12 @@ inline const std::vector<Transmission> transmissions = {
 @MEMBERS@
 };
 
+// The transmissions that command joints and actuators, and the actuators with the roles of joints,
+// -1 without one.
+inline constexpr int joint_owners[] = {@JOINT_OWNERS@};
+inline constexpr int actuator_owners[] = {@ACTUATOR_OWNERS@};
+inline constexpr int joint_actuators[] = {@JOINT_ACTUATORS@};
+
 // The number at the motor in SI is the number of the driver times its scale.
 inline const double scales[n_actuators][n_rows] = {
 @SCALES@
