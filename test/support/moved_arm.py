@@ -73,6 +73,8 @@ class MovedArm:
     :param wraps: Whether encoders count one turn only.
     :param beyond: Largest distance of each stop from the limit [rad], at random.
     :param slips: Probability that a hand turns back before it reaches a stop.
+    :param at_stops: Probability that a joint starts at one of its stops.
+    :ivar update: Is called five times a second, as a page is.
     """
 
     text: str
@@ -85,6 +87,7 @@ class MovedArm:
     miss: float = MISS
     beyond: float = 0.0
     slips: float = 0.0
+    at_stops: float = 0.0
     time: float = 0.0
     seconds: float = 0.0
 
@@ -121,6 +124,10 @@ class MovedArm:
             name: self.random.uniform(0.8 * lower, 0.8 * upper)
             for name, (lower, upper) in self.stops.items()
         }
+        for name, ends in self.stops.items() if self.at_stops else ():
+            if self.random.random() < self.at_stops:
+                self.joints[name] = self.random.choice(ends)
+        self.update, self._readings = lambda: None, 0
         self.send()
 
     def send(self):
@@ -136,6 +143,9 @@ class MovedArm:
             positions = np.mod(positions, 2.0 * math.pi)
         self.time += 1.0 / self.rate
         self.hand.add_reading(positions, self.time)
+        self._readings += 1
+        if self._readings % 12 == 0:
+            self.update()
 
     def move(self, name, to, seconds=1.0):
         """Move a joint by hand: smooth on the whole, with jerks and pauses."""
@@ -204,6 +214,7 @@ class GuidedHand:
 
     def __init__(self, arm, guide):
         self.arm, self.guide, self.presses = arm, guide, 0
+        arm.update = guide.update
 
     def press(self, act=None):
         """Press the button of the step, or another one."""
@@ -223,11 +234,13 @@ class GuidedHand:
             self.press()
         elif step.primary is not None and step.side:
             lower, upper = arm.stops[step.joint]
-            if arm.joints[step.joint] > upper - 0.25 * (upper - lower):
-                arm.move(step.joint, upper - 0.6 * (upper - lower))
+            way = 0.2 * (upper - lower)
             arm.rest()
-            guide.update()
-            arm.move(step.joint, arm.joints[step.joint] + 0.2 * (upper - lower))
+            if arm.joints[step.joint] + way > upper:  # it stops at once
+                arm.move(step.joint, upper)
+                arm.move(step.joint, upper - 1.5 * way)
+                self.press(step.second)
+            arm.move(step.joint, arm.joints[step.joint] + way)
         else:
             for side in (step.side,) if step.side else (1, -1):
                 arm.approach(step.joint, side)

@@ -30,8 +30,8 @@ from zoo.elements import load, params, transmission, urdf
 
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import HandCalibration
+from transmission_bridge.tools.calibration.moved import compute_spread_factor, JointTrack, Range
 from transmission_bridge.tools.calibration.screen import HandScreen
-from transmission_bridge.tools.calibration.track import compute_spread_factor, JointTrack, Range
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
@@ -233,6 +233,12 @@ def test_where_a_motion_begins_or_turns_elsewhere_is_no_stop():
             track.add_reading(position, np.array([position]))
         return [track.count_approaches(side) for side in (-1, 1)]
 
+    # At its stop already: away from it, to it, and away again is one approach.
+    track.asked = 1
+    assert sweep(1.5, 1.1, 1.5) == [0, 0]
+    assert sweep(1.1) == [0, 1]
+    track.forget()
+    track.asked = None
     assert sweep(-1.0, 1.0) == [0, 0]
     assert sweep(0.0) == [0, 1]
     assert sweep(1.01) == [0, 1]
@@ -264,6 +270,53 @@ def test_a_hand_that_does_what_each_step_asks_writes_numbers_that_are_right(
     for outcome in guide.written:
         for name, error in arm.compute_errors(outcome).items():
             assert error <= min(BOUND, outcome.uncertainty[name]) + TICK
+
+
+def test_joints_that_start_at_their_stops_need_no_step_twice(seed):
+    """
+    As the step says, such a joint is moved back, from where its direction is shown.
+
+    Its stop is known from the next approach, also if the direction had the other sign.
+    """
+    random = np.random.default_rng([8, seed])
+    arm = MovedArm(SERVOS, random, at_stops=1.0, miss=math.radians(0.2))
+    n_stopped = sum(arm.joints[name] > 0.9 * upper for name, (_, upper) in arm.stops.items())
+    guide = HandGuide(arm.hand, {})
+    hand = GuidedHand(arm, guide)
+    hand.press()
+    hand.press()
+    titles = []
+    while guide.step.joint:
+        titles += [guide.step.title] if guide.step.title not in titles[-1:] else []
+        hand.do_step()
+    assert len(titles) == len(set(titles)) == 6 * 4 - 1
+    assert not any('again' in title for title in titles)
+    # The two of the beginning, two for each joint but one for the last, and those at a stop.
+    assert hand.presses == 2 + 2 * 6 - 1 + n_stopped
+    for outcome in guide.outcomes:
+        assert max(arm.compute_errors(outcome).values()) <= BOUND
+
+
+def test_the_bar_shows_what_was_measured(seed):
+    """From the left until a stop is known, then at that stop."""
+    arm = MovedArm(urdf({'arm': stops()}, servo('arm')), np.random.default_rng(seed), flips=0.0)
+    guide = HandGuide(arm.hand, {})
+    guide.is_safe = True
+    guide.answer(is_confirmed=True)
+    arm.move('arm', 0.0)
+    arm.hand.start_again(arm.hand.transmissions[0])
+    arm.rest()
+    guide.update()
+    assert guide.sweep[:2] == pytest.approx((0.0, 0.0), abs=0.01)
+    assert guide.sweep.texts[::2] == ('', '')
+    arm.move('arm', 0.9)
+    assert guide.sweep[:3] == pytest.approx((0.0, 0.3, 0.3), abs=0.02)
+    guide.press()
+    guide.update()
+    arm.approach('arm', 1, 0.0)
+    assert guide.sweep.high == pytest.approx(1.0, abs=0.01)
+    assert guide.sweep.now == pytest.approx((arm.joints['arm'] + 1.5) / 3.0, abs=0.01)
+    assert guide.sweep.texts[::2] == ('-85.9 deg', '85.9 deg')
 
 
 def test_measured_stops_are_inside_of_the_true_ones(seed):

@@ -17,12 +17,11 @@ from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
-from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
+from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration, make_hand
+from transmission_bridge.tools.calibration.moved import SIDES
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.outcome import name_values, Outcome
 from transmission_bridge.tools.calibration.screen import HandScreen
-from transmission_bridge.tools.calibration.track import SIDES
 from transmission_bridge.tools.cli import (
     aligned,
     Console,

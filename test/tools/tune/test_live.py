@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.model import NotPossible
+from transmission_bridge.tools.tune.robots import BridgeRobot
 
 ARM = resource('urdf', 'arm.urdf')
 SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'

@@ -61,7 +61,7 @@ def test_a_name_is_never_markup(name):
     number = Number(name, 'rad', Tunable(('joints', name, 'offset'), 0.1, 0.0, 'Offset [rad].'))
     pages = (
         texts.format_note(name),
-        texts.format_notes([name] * 9),
+        texts.format_line(name, 'dim'),
         texts.format_bars(name, [(name, [name], [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], PageUnits()),
         texts.format_change(name, [(number, 1.0)], preview, {name: 'rad'}, [name], PageUnits()),
         texts.format_change('', [], refused, {}, [], PageUnits()),

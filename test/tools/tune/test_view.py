@@ -23,9 +23,8 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
-from transmission_bridge.tools.tune.gate import RequestGuard
 from transmission_bridge.tools.tune.robots import FileRobot
-from transmission_bridge.tools.tune.server import open_server
+from transmission_bridge.tools.tune.server import open_server, RequestGuard
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.view import PageView

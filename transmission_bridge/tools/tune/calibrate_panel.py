@@ -5,23 +5,31 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
 from transmission_bridge.tools.calibration.outcome import name_values
-from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.page import Page
-from transmission_bridge.tools.tune.texts import escape_text, format_note, format_table
+from transmission_bridge.tools.tune.robots import BridgeRobot
+from transmission_bridge.tools.tune.texts import (
+    escape_text,
+    format_line,
+    format_note,
+    format_table,
+)
 
 #: Characters of a hint.
 _HINT = 400
 
-_WRITTEN = f'{AFTERWARDS} The URDF still has the old numbers: tab Save.'
-
+#: Title and text after the numbers are stored, and before a calibration.
+_WRITTEN = (
+    'The bridge uses the new numbers',
+    f'{AFTERWARDS} The URDF still has the old numbers: tab Save.',
+)
 _BY_HAND = (
-    'Offsets by moving the arm by hand: to its stops, or into the pose with all joints at zero.'
+    'Calibrate by hand',
+    'Offsets by moving the arm by hand: to its stops, or into the pose with all joints at zero.',
 )
 
 
@@ -35,8 +43,6 @@ class CalibratePanel:
                 'Other ways', expand_by_default=False, visible=False, order=1e12
             )
         self._others = page.make_widgets(self._folder)
-        #: What the bridge said when it stored the numbers.
-        self._stored = ''
 
         async def pressed(_: Any) -> None:
             page.session.post_task(self._press_step)
@@ -60,10 +66,14 @@ class CalibratePanel:
             text = 'Needs a running bridge, and a page that may change it.'
             self._widgets.add_text(format_note(text, 'dim'))
         elif guide is None:
-            text = format_note(_WRITTEN if self._stored else _BY_HAND, 'dim')
-            self._widgets.add_text(format_note(self._stored, 'good') + text)
-            begin = lambda _: robot.begin_calibration()  # noqa: E731
-            self._widgets.add_widget('button', 'Begin', begin, color='green')
+            title, hint = _WRITTEN if robot.stored else _BY_HAND
+            self._widgets.add_text(_format_step(title, hint) + format_note(robot.stored, 'good'))
+            labels = ('Done', 'Calibrate again') if robot.stored else ('Begin',)
+            acts = [lambda _: setattr(robot, 'stored', ''), lambda _: robot.begin_calibration()]
+            for label, act, color in zip(
+                labels, acts[-len(labels) :], ('green', 'gray'), strict=False
+            ):
+                self._widgets.add_widget('button', label, act, color=color)
         else:
             guide.update()
             values = name_values([outcome for outcome in guide.outcomes if not outcome.refusal])
@@ -75,7 +85,7 @@ class CalibratePanel:
             if guide.is_safe:
                 self._show_others(guide)
             if guide.written is not None:
-                robot.end_calibration(partial(setattr, self, '_stored'))
+                robot.end_calibration(guide)
         self._folder.visible = guide is not None and guide.is_safe
         if scene is not None:
             step = None if guide is None else guide.step
@@ -86,15 +96,12 @@ class CalibratePanel:
         """Show the step, its buttons, the joints, and *Write*. The widgets are always the same."""
         widgets, step, progress = self._widgets, guide.step, guide.list_progress()
         n_known = sum(joint.is_known for joint in progress)
-        widgets.add_text(
-            f'<div class="tb step"><div class="dim count">{n_known} of {len(progress)} joints '
-            f'known<i style="width:{100.0 * n_known / max(len(progress), 1):.0f}%"></i></div>'
-            f'<div class="title">{escape_text(step.title, _HINT)}</div>'
-            f'{escape_text(step.hint, _HINT)}'
-            f'{"" if step.pose is None else " The blue robot shows it."}</div>'
-            + ''.join(format_note(text, 'bad') for text in guide.troubles)
-            + _format_sweep(guide)
+        count = (
+            f'<div class="dim count">{n_known} of {len(progress)} joints known'
+            f'<i style="width:{100.0 * n_known / max(len(progress), 1):.0f}%"></i></div>'
         )
+        hint = step.hint + ' The blue robot shows it.' * (step.pose is not None)
+        widgets.add_text(_format_step(step.title, hint, count) + _format_sweep(guide))
         for key, act, color in (('next', step.primary, 'green'), ('second', step.second, 'gray')):
             widgets.add_widget(
                 *('button', key, lambda _, act=act: guide.press(act)),
@@ -103,7 +110,10 @@ class CalibratePanel:
                 visible=act is not None,
                 disabled=key == 'next' and bool(step.obstacle),
             )
-        widgets.add_text(format_note(step.obstacle, 'dim'))
+        trouble = '. '.join(guide.troubles)
+        widgets.add_text(
+            format_line(trouble or step.obstacle, 'bad two' if trouble else 'dim two')
+        )
         widgets.add_text(_format_progress(guide) if guide.is_safe else '')
         obstacle = guide.write_obstacle
         widgets.add_widget(
@@ -113,7 +123,7 @@ class CalibratePanel:
             visible=guide.is_safe,
             disabled=bool(obstacle),
         )
-        widgets.add_text(format_note(obstacle, 'dim') if guide.is_safe else '')
+        widgets.add_text(format_line(obstacle if guide.is_safe else '', 'dim'))
 
     def _show_others(self, guide: HandGuide) -> None:
         """Show what is needed rarely, in a folded section."""
@@ -131,6 +141,12 @@ class CalibratePanel:
         label = 'End without writing'
         add_widget('button', 'quit', lambda _: guide.finish(), label=label, color='gray')
         self._others.show_changes()
+
+
+def _format_step(title: str, hint: str, above: str = '') -> str:
+    """Return what is to be done, below other elements."""
+    heading = f'<div class="title">{escape_text(title, _HINT)}</div>'
+    return f'<div class="tb step">{above}{heading}{escape_text(hint, _HINT)}</div>'
 
 
 def _format_sweep(guide: HandGuide) -> str:

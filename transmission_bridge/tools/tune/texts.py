@@ -18,8 +18,8 @@ from pathlib import Path
 from transmission_bridge.errors import printable
 from transmission_bridge.tools.tune.model import Number, Preview
 
-#: Characters shown of a name and of a sentence.
-_NAME, _SENTENCE = 48, 600
+#: Characters shown of a name, of a sentence, and of several ones in a tooltip.
+_NAME, _SENTENCE, _TOOLTIP = 48, 600, 2000
 
 #: Lines shown of a difference.
 _MOST_LINES = 200
@@ -97,11 +97,10 @@ def _format_block(lines: Iterable[str]) -> str:
     return f'<div class="tb">{content}</div>' if content else ''
 
 
-def format_notes(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str:
-    """Return sentences; of many the first ones and the number of others."""
-    notes = list(lines)
-    rest = [f'and {len(notes) - most} more'] if len(notes) > most else []
-    return ''.join(format_note(line, kind) for line in [*notes[:most], *rest])
+def format_line(text: str, kind: str) -> str:
+    """Return a sentence in one line, which is cut, with the whole text as its tooltip."""
+    shown = escape_text(text, _SENTENCE)
+    return f'<div class="tb line {kind}" title="{escape_text(text, _TOOLTIP)}">{shown}</div>'
 
 
 def format_table(
