@@ -189,8 +189,8 @@ class HandGuide:
         elif way >= least:
             obstacle = ''
         hint = (
-            'Towards positive of the URDF; the drawn arm may turn the other way. Does it stop at '
-            f'once? Move it back, press "{_FROM_HERE}", then move it as the arrow shows.'
+            'Towards positive of the URDF, whatever the drawn arm does. If it stops at once, move '
+            f'it back, press "{_FROM_HERE}", and move it again.'
         )
         return Step(
             _name_motion(track, 'as the arrow shows'),

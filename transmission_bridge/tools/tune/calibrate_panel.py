@@ -111,9 +111,7 @@ class CalibratePanel:
                 disabled=key == 'next' and bool(step.obstacle),
             )
         trouble = '. '.join(guide.troubles)
-        widgets.add_text(
-            format_line(trouble or step.obstacle, 'bad two' if trouble else 'dim two')
-        )
+        widgets.add_text(format_line(trouble or step.obstacle, 'bad' if trouble else 'dim', 'two'))
         widgets.add_text(_format_progress(guide) if guide.is_safe else '')
         obstacle = guide.write_obstacle
         widgets.add_widget(

@@ -243,12 +243,12 @@ class RobotScene:
         """Return points of the robot at rest, and origins of its links in random poses."""
         rest, _ = self.poses({})
         points = [np.zeros((1, 3)), rest[:, :3, 3]]
-        #: The middle of each link at rest.
-        self._middles = rest[:, :3, 3].copy()
+        #: The middle of each link in its own frame, and the poses that are drawn.
+        self._middles, self._drawn = np.zeros((len(rest), 3)), rest
         for index, (link, pose) in enumerate(zip(self.poses.links, rest, strict=True)):
             for shape in by_link.get(link, ()):
                 points.append(shape.vertices @ pose[:3, :3].T + pose[:3, 3])
-                self._middles[index] = points[-1].mean(axis=0)
+                self._middles[index] = shape.vertices.mean(axis=0)
         self._floor = np.concatenate(points)[:, 2].min()
         limits = np.clip(compute_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
         for share in np.random.default_rng(0).random((_POSES, len(limits))):
@@ -308,11 +308,14 @@ class RobotScene:
         ]
 
     def _find_angle(self, index: int, frame: Array) -> float:
-        """Return where the links that a joint moves are about its axis, with others at rest."""
-        poses, _ = self.poses({})
-        away = self._middles[self.poses.list_below(index)].mean(axis=0) - poses[index, :3, 3]
-        x, y, _ = (poses[index, :3, :3] @ frame[:3, :3]).T @ away
-        return float(np.arctan2(y, x)) if np.hypot(x, y) > 0.1 * self._radius else 0.0
+        """Return where the links that a joint moves are drawn about its axis, or the camera."""
+        below, poses = self.poses.list_below(index), self._drawn
+        middles = np.array([poses[each] @ [*self._middles[each], 1.0] for each in below])[:, :3]
+        at_joint = (poses[index, :3, :3] @ frame[:3, :3]).T
+        away = at_joint @ (middles.mean(axis=0) - poses[index, :3, 3])
+        if np.hypot(*away[:2]) < 0.1 * self._radius:
+            away = at_joint @ (self._eye - poses[index, :3, 3])
+        return float(np.arctan2(away[1], away[0]))
 
     def remove_nodes(self) -> None:
         """Remove the robot from the scene."""
@@ -333,6 +336,7 @@ class RobotScene:
         :param color: Its colour.
         """
         poses, unknown = self.poses(positions)
+        self._drawn = poses
         with self._server.atomic():
             self._robot.move_links(poses)
             for index in np.flatnonzero(unknown != self._unknown).tolist():

@@ -97,10 +97,10 @@ def _format_block(lines: Iterable[str]) -> str:
     return f'<div class="tb">{content}</div>' if content else ''
 
 
-def format_line(text: str, kind: str) -> str:
-    """Return a sentence in one line, which is cut, with the whole text as its tooltip."""
-    shown = escape_text(text, _SENTENCE)
-    return f'<div class="tb line {kind}" title="{escape_text(text, _TOOLTIP)}">{shown}</div>'
+def format_line(text: str, kind: str, height: str = 'one') -> str:
+    """Return a sentence in one line or ``two``, which is cut; the whole text is its tooltip."""
+    shown = f'<span class="{kind}">{escape_text(text, _SENTENCE)}</span>'
+    return f'<div class="tb {height}" title="{escape_text(text, _TOOLTIP)}">{shown}</div>'
 
 
 def format_table(
