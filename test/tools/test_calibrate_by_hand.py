@@ -28,10 +28,10 @@ import numpy as np
 import pytest
 from zoo.elements import load, params, transmission, urdf
 
+from transmission_bridge.tools.calibrate import HandScreen
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import HandCalibration
 from transmission_bridge.tools.calibration.moved import compute_spread_factor, JointTrack, Range
-from transmission_bridge.tools.calibration.screen import HandScreen
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096

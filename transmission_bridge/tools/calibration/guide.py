@@ -353,6 +353,7 @@ class HandGuide:
             'e': Act(label, partial(setattr, track, 'sides', sides)),
             'p': Act(pose, self._take_pose),
             'm': Act('Measure stops', self._measure_limits),
+            'q': Act('End without writing', partial(setattr, self, 'written', [])),
         }
 
     @property
@@ -440,10 +441,6 @@ class HandGuide:
     def resume(self, message: str) -> None:
         """Continue with a message, because the numbers could not be stored."""
         self.written, self._message = None, message
-
-    def finish(self) -> None:
-        """End without writing."""
-        self.written = []
 
     def _choose_open(self) -> None:
         for n in self._list_open()[:1]:

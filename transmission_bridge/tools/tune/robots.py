@@ -108,10 +108,12 @@ class FileRobot:
     :ivar n_starts: Number of times that all numbers were read.
     :ivar bridge: Empty: no bridge has these numbers.
     :ivar stops: Empty: no stops are measured.
+    :ivar calibration: ``None``: nothing is calibrated.
     """
 
     n_starts = 1
     bridge = ''
+    calibration: HandGuide | None = None
     stops: Mapping[str, tuple[float, float]] = {}
 
     def __init__(
@@ -248,6 +250,8 @@ class BridgeRobot(BridgeClient):
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, and request parameters if necessary."""
         super().spin_for(seconds)
+        if self.calibration is not None and self.calibration.written is not None:
+            self._end_calibration(self.calibration)
         now, start = time.monotonic(), None if self.report is None else self.report.start
         if not self.is_present or start != self._start:
             self._is_known, self._start = False, start
@@ -330,7 +334,7 @@ class BridgeRobot(BridgeClient):
             topics[topic] = receive if own is None else partial(_call_both, own, receive)
         self.follow_topics(topics)
 
-    def end_calibration(self, guide: HandGuide) -> None:
+    def _end_calibration(self, guide: HandGuide) -> None:
         """End it; if the user wants so, as soon as the bridge has stored the numbers."""
         values = name_values(guide.written or [])
 

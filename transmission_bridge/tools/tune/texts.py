@@ -233,17 +233,13 @@ def format_changes(changes: Sequence[tuple[str, str, str, float, float]], units:
 
     :param changes: Member, number, unit, value in the description and now.
     """
-    rows: list[tuple[str, Sequence[str]]] = []
-    heading = ''
+    rows = []
     for member, name, unit, before, after in changes[:_MOST_LINES]:
-        if member != heading:
-            heading = member
-            rows.append(('', [f'<b>{escape_text(member)}</b>']))
-        label = (
-            f'{escape_text(name)} <span class="dim">{escape_text(units.name_unit(unit))}</span>'
-        )
+        shown = escape_text(f'{name} {units.name_unit(unit)}')
+        title = escape_text(f'{member} {name}', _SENTENCE)
+        label = f'<span title="{title}"><b>{escape_text(member)}</b> {shown}</span>'
         old, new = units.format_cell(before, unit), units.format_cell(after, unit)
         cells = f'<span class="minus">{old}</span>', f'<span class="plus">{new}</span>'
-        rows.append(('', [label, *cells]))
-    columns = ('number', '44%'), ('URDF', ''), ('now', '')
+        rows.append(('', (label, *cells)))
+    columns = ('number', '56%'), ('URDF', ''), ('now', '')
     return format_table(columns, rows, 'changes') if changes else ''

@@ -141,20 +141,19 @@ class PageView:
         tune, joints, calibrate, robot, save = map(
             tabs.add_tab, ('Tune', 'Joints', 'Calibrate', 'Robot', 'Save')
         )
-        self._tune, self._save = TunePanel(self.page, tune), SavePanel(self.page, save)
+        self._tune = TunePanel(self.page, tune)
         self._panels = (
             self._tune,
             JointsPanel(self.page, joints),
             CalibratePanel(self.page, calibrate),
             RobotPanel(self.page, robot, self._tune.set_degrees),
-            self._save,
+            SavePanel(self.page, save),
         )
         self.rebuild_widgets()
 
     def rebuild_widgets(self) -> None:
         """Forget choices and input, because the robot has changed."""
         self._tune.forget()
-        self._save.forget()
 
     def select_joint(self, joint: str) -> None:
         """Show the transmission of a joint after a click on its link."""
