@@ -127,7 +127,7 @@ class MovedArm:
         for name, ends in self.stops.items() if self.at_stops else ():
             if self.random.random() < self.at_stops:
                 self.joints[name] = self.random.choice(ends)
-        self.update, self._readings = lambda: None, 0
+        self.update, self._readings, self._sent = lambda: None, 0, {}
         self.send()
 
     def send(self):
@@ -135,9 +135,12 @@ class MovedArm:
         positions = np.full(len(self.robot.actuator_names), np.nan)
         for binding in self.robot.bindings:
             maps, values = self.hidden[binding.spec.name]
-            joints = np.array([self.joints[member.name] for member in binding.spec.joints])
-            found = maps.build(values).joint_to_actuator('position', joints[np.newaxis])[0]
-            positions[list(binding.actuators)] = found
+            joints = np.array([[self.joints[member.name] for member in binding.spec.joints]])
+            before = self._sent.get(binding.spec.name)
+            if before is None or not np.array_equal(before[0], joints):
+                before = joints, maps.build(values).joint_to_actuator('position', joints)[0]
+                self._sent[binding.spec.name] = before
+            positions[list(binding.actuators)] = before[1]
         positions = np.round(positions / _STEP) * _STEP
         if self.wraps:
             positions = np.mod(positions, 2.0 * math.pi)
