@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 import time
 from typing import NamedTuple
 
@@ -107,7 +106,7 @@ class ChangePanel:
         self._page, self._widgets, self.draft = page, widgets, Draft()
         self._question: _Question | None = None
         #: Text, kind and start of the bridge: shown until another message or another start.
-        self._message = '', '', 0
+        self._message = '', '', page.session.robot.n_starts
 
     def store_text(self, name: str, text: str, *, is_dragged: bool = False) -> None:
         """Store input for a preview; Enter or *Apply* sets it."""
@@ -130,20 +129,19 @@ class ChangePanel:
         )
 
     def step(self, what: str) -> None:
-        """Undo or redo a change, or ask whether to reset all numbers of the transmission."""
+        """Undo a change, or ask whether to reset all numbers of the transmission."""
         model, transmission = self._page.model, self._page.chosen
         if what == 'As in the URDF':
             title = f'Set the numbers of {transmission} as in the URDF?'
             self.ask(title, lambda _: model.list_reset_values(transmission))
             return
-        self._question, is_back = None, what == 'Undo'
+        self._question = None
         try:
-            values = model.list_step_values(is_back=is_back)
+            values = model.list_step_values()
         except TransmissionBridgeError as error:
             self.set_message(str(error), 'bad')
         else:
-            record = partial(model.finish_step, is_back=is_back)
-            self._page.session.apply_values(values, self._finish, record)
+            self._page.session.apply_values(values, self._finish, model.finish_step)
 
     def set_message(self, text: str, kind: str) -> None:
         """Show a message."""
@@ -156,9 +154,6 @@ class ChangePanel:
         :raises TransmissionBridgeError, ValueError: If the change is impossible, with the reason.
         """
         question, model, units = self._question, self._page.model, self._page.units
-        if question is None and not self.draft.edited and model.lost_values:
-            title = 'Restore the numbers that were tuned before the restart of the bridge?'
-            question = _Question(title, lambda _: model.lost_values)
         if question is not None:
             return question, question.values(self._page.state)
         values = {}
@@ -176,10 +171,12 @@ class ChangePanel:
         """Show the pending change, with buttons to apply or cancel it."""
         page, model, state = self._page, self._page.model, self._page.state
         options: tuple[str, ...] = ('Apply', 'Discard')
-        if self._question or not self.draft.edited:
+        if self._question:
             options = ('Do it', 'Cancel')
         text, kind, n_starts = self._message
-        content = format_note(text if n_starts == page.session.robot.n_starts else '', kind)
+        if n_starts != page.session.robot.n_starts:
+            text, kind = 'The bridge has started again: Undo sets the numbers from before.', 'care'
+        content = format_note(text, kind)
         is_possible = False
         try:
             question, values = self._read_pending()
@@ -212,8 +209,6 @@ class ChangePanel:
         page, model = self._page, self._page.model
         if what == 'Discard':
             self.draft = Draft()
-        if what == 'Cancel' and self._question is None:
-            model.forget_lost_values()
         if what in ('Discard', 'Cancel'):
             self._question = None
             return
@@ -233,7 +228,7 @@ class ChangePanel:
         page.session.apply_values(
             values,
             self._finish,
-            lambda: model.record_step(before, values, time.monotonic()),
+            lambda: model.record_step(before, time.monotonic()),
         )
 
     def _finish(self, reason: str) -> None:

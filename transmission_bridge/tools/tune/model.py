@@ -98,10 +98,6 @@ class SavedFile(NamedTuple):
     lines: tuple[str, ...]
 
 
-#: A change made on the page: its time [s], the values before, and the values after.
-_Step = tuple[float, Mapping[str, float], Mapping[str, float]]
-
-
 class TuneModel:
     """
     The numbers of a robot.
@@ -133,9 +129,8 @@ class TuneModel:
         }
         #: Differences from the description, ``None`` until they are computed again.
         self._changed: dict[str, tuple[float, float]] | None = None
-        self._done: list[_Step] = []
-        self._undone: list[_Step] = []
-        self._lost: dict[str, float] = {}
+        #: Time [s] of each change that can be undone, and the values before it.
+        self._done: list[tuple[float, Mapping[str, float]]] = []
 
     # -- current numbers -------------------------------------------------------------------------
 
@@ -218,61 +213,46 @@ class TuneModel:
             self.robot = self.robot.with_parameters(strip_prefixes(ours))
             self._changed = None
 
-    def accept_restarted_bridge(self, values: Mapping[str, float]) -> None:
+    def accept_restarted_bridge(self, values: Mapping[str, float], now: float) -> None:
         """
-        Use the values of a restarted bridge; :attr:`lost_values` returns those before the restart.
+        Use the values of a restarted bridge; to undo it sets those that it has lost.
 
+        :param now: Time [s].
         :raises TransmissionBridgeError: If the values are invalid.
         """
         before = {name: self.find_value(name) for name in self._described}
-        self._lost = before | self.lost_values
         self.accept_values(values)
-        self._lost = self.lost_values
+        lost = {name: value for name, value in before.items() if self.find_value(name) != value}
+        if lost:
+            self.record_step(lost, now)
 
-    @property
-    def lost_values(self) -> dict[str, float]:
-        """Numbers that the bridge had before its restart, and has lost."""
-        return {name: was for name, was in self._lost.items() if self.find_value(name) != was}
-
-    def forget_lost_values(self) -> None:
-        """Keep the present numbers of the restarted bridge."""
-        self._lost = {}
-
-    def record_step(
-        self,
-        before: Mapping[str, float],
-        after: Mapping[str, float],
-        now: float,
-    ) -> None:
+    def record_step(self, before: Mapping[str, float], now: float) -> None:
         """
-        Record a change that was made on the page as an undo step.
+        Record a change as a step that can be undone.
 
         :param before: The values before the change.
-        :param after: The values after the change.
         :param now: Time [s].
         """
-        self._undone.clear()
-        then, first, last = self._done[-1] if self._done else (-math.inf, {}, {})
-        if now - then < _ONE_STEP and last.keys() == after.keys():
+        then, first = self._done[-1] if self._done else (-math.inf, {})
+        if now - then < _ONE_STEP and first.keys() == before.keys():
             before = first
             self._done.pop()
-        self._done.append((now, dict(before), dict(after)))
+        self._done.append((now, dict(before)))
         del self._done[:-_MOST_STEPS]
 
-    def list_step_values(self, *, is_back: bool) -> Mapping[str, float]:
+    def list_step_values(self) -> Mapping[str, float]:
         """
-        Return the values that undo the last step, or redo the last undone step.
+        Return the values that undo the last step.
 
-        :raises NotPossible: If there is no such step.
+        :raises NotPossible: If there is no step.
         """
-        if not (self._done if is_back else self._undone):
-            raise NotPossible('nothing to undo' if is_back else 'nothing to redo')
-        return self._done[-1][1] if is_back else self._undone[-1][2]
+        if not self._done:
+            raise NotPossible('nothing to undo')
+        return self._done[-1][1]
 
-    def finish_step(self, *, is_back: bool) -> None:
-        """Record that the values of :meth:`list_step_values` are set."""
-        steps = [self._done, self._undone]
-        steps[is_back].append(steps[not is_back].pop())
+    def finish_step(self) -> None:
+        """Forget the last step, because it is undone."""
+        self._done.pop()
 
     # -- proposals -------------------------------------------------------------------------------
 

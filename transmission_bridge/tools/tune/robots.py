@@ -282,8 +282,8 @@ class BridgeRobot(BridgeClient):
                 and self.visuals == data
                 and _identify_numbers(known) == _identify_numbers(robot)
             ):
-                # Keeps the steps for undo, and the values that the restart has lost.
-                self.model.accept_restarted_bridge(numbers)
+                # Keeps the steps for undo.
+                self.model.accept_restarted_bridge(numbers, time.monotonic())
             else:
                 model = TuneModel(data, robot)
                 model.accept_values(numbers)

@@ -11,7 +11,6 @@ from functools import partial
 import math
 from typing import Any
 
-from transmission_bridge.bridge.zeroing import list_zeroable_joints
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.tune.change_panel import CARE, ChangePanel, read_input
 from transmission_bridge.tools.tune.model import Number
@@ -87,11 +86,8 @@ class NumbersPanel:
                 self._widgets.add_text(f'<div class="tb"><b>{heading}</b></div>')
             self._show_number(number)
         change.show()
-        steps = ('Undo', 'Redo', 'As in the URDF')
+        steps = ('Undo', 'As in the URDF')
         add_widget('button_group', 'steps', change.step, options=steps)
-        every = dict.fromkeys(list_zeroable_joints(self._page.model.robot), 0.0)
-        text = 'Zero all joints of the robot here'
-        add_widget('button', text, lambda _: change.ask_to_place(every), color='gray')
 
     def _show_joints(self, binding: Binding) -> None:
         page, add_widget = self._page, self._widgets.add_widget

@@ -76,7 +76,6 @@ class RobotPanel:
 
     def __init__(self, page: Page, tab: Any, set_degrees: Callable[[bool], None]) -> None:
         self._page, self._widgets, self._set_degrees = page, page.make_widgets(tab), set_degrees
-        self._is_dark = False
 
     def show(self) -> None:
         """Show the present state."""
@@ -85,7 +84,6 @@ class RobotPanel:
         self._widgets.add_text(notes)
         add_widget('button_group', 'view', self._reset_view, options=('Reset view',))
         add_widget('checkbox', 'degrees', self._set_degrees, value=page.units.degrees)
-        add_widget('checkbox', 'dark', self._set_dark, value=self._is_dark)
         self._widgets.show_changes()
 
     def _list_notes(self) -> list[tuple[str, str]]:
@@ -114,12 +112,6 @@ class RobotPanel:
     def _reset_view(self, _: str) -> None:
         if self._page.session.scene is not None:
             self._page.session.scene.reset_view(self._page.client)
-
-    def _set_dark(self, value: bool) -> None:
-        self._is_dark = value
-        self._page.client.gui.configure_theme(
-            dark_mode=value, show_logo=False, show_share_button=False, control_width='large'
-        )
 
 
 class PageView:
