@@ -179,9 +179,9 @@ class MovedArm:
             name, way = track.name, 0.2 * track.span
             if self.joints[name] + way > track.limits.upper - 0.05:
                 self.move(name, track.limits.lower + 0.1 * track.span)
-            self.hand.begin_move(each, place)
+            each.begin_move(place)
             self.move(name, self.joints[name] + way)
-            self.hand.end_move()
+            each.end_move()
 
     def approach(self, name, side, miss=None):
         """Move a joint to a stop, or almost, and back."""

@@ -152,9 +152,10 @@ def test_the_direction_comes_first():
     arm.hand.is_confirmed = True
     for outcome in judged(arm).values():
         assert outcome.refusal.endswith('towards positive first')
-    arm.hand.begin_move(*arm.hand.joints[0])
+    moved = arm.hand.transmissions[0]
+    moved.begin_move(0)
     arm.send()
-    assert 'has hardly moved' in arm.hand.end_move()
+    assert 'has hardly moved' in moved.end_move()
 
 
 def test_exchanged_motors_are_named_and_nothing_is_known():
@@ -164,9 +165,9 @@ def test_exchanged_motors_are_named_and_nothing_is_known():
     (wrist,) = hand.transmissions
     for place, way in ((0, (50.0, 50.0)), (1, (-50.0, 50.0))):
         hand.add_reading(np.zeros(2), 0.0)
-        hand.begin_move(wrist, place)
+        wrist.begin_move(place)
         hand.add_reading(0.3 * np.array(way), 1.0)
-        hand.end_move()
+        wrist.end_move()
         hand.add_reading(np.zeros(2), 2.0)
     outcome = hand.judge(wrist)
     assert not outcome.values
@@ -203,12 +204,12 @@ def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
     assert 'moved too fast' in hand.trouble
     assert hand.tracks[0].find_stop(1) is None
     # So does one whose readings stopped, and a direction that was begun before.
-    arm.hand.begin_move(hand, 0)
+    hand.begin_move(0)
     hand.trouble = ''
     arm.hand.add_reading(np.array([4.0]), arm.time + 11.0)
     assert 'or they stopped' in hand.trouble
-    arm.hand.end_move()
-    assert math.isnan(arm.hand.measure_move(hand, 0)[0])
+    hand.end_move()
+    assert math.isnan(hand.measure_move(0)[0])
 
 
 def test_a_type_without_zeros_of_its_actuators_is_refused():
@@ -218,9 +219,9 @@ def test_a_type_without_zeros_of_its_actuators_is_refused():
     hand = HandCalibration(load(text), {})
     (grip,) = hand.transmissions
     hand.add_reading(np.array([0.5]), 0.0)
-    hand.begin_move(grip, 0)
+    grip.begin_move(0)
     hand.add_reading(np.array([1.0]), 1.0)
-    hand.end_move()
+    grip.end_move()
     assert 'has no number for the zero of each actuator' in hand.judge(grip).refusal
 
 
@@ -304,7 +305,7 @@ def test_the_bar_shows_what_was_measured(seed):
     guide.is_safe = True
     guide.answer(is_confirmed=True)
     arm.move('arm', 0.0)
-    arm.hand.start_again(arm.hand.transmissions[0])
+    arm.hand.transmissions[0].start_again()
     arm.rest()
     guide.update()
     assert guide.sweep[:2] == pytest.approx((0.0, 0.0), abs=0.01)
@@ -371,7 +372,7 @@ def test_what_is_left_out_is_not_written_and_write_says_what_is_missing(seed):
     guide = HandGuide(arm.hand, {})
     guide.is_safe = True
     approach_all(arm)
-    arm.hand.start_again(arm.hand.transmissions[2])
+    arm.hand.transmissions[2].start_again()
     assert guide.write_obstacle == 'without a result: elbow'
     guide.press(guide.write_act)
     assert guide.troubles == ['nothing is written: without a result: elbow']
@@ -402,7 +403,7 @@ def test_a_joint_without_number_or_limits_is_not_asked_for_its_stops():
     for time, position in ((0.0, 0.0), (1.0, 1.0)):
         hand.add_reading(np.array([0.0, position]), time)
         if not time:
-            hand.begin_move(*hand.joints[1])
+            hand.joints[1][0].begin_move(0)
     guide.press()
     assert guide.step.title == 'wheel needs a pose'
     guide.press(guide.step.second)

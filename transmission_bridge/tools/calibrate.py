@@ -18,7 +18,7 @@ from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
-from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration, make_hand
+from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
 from transmission_bridge.tools.calibration.moved import SIDES
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.outcome import name_values, Outcome
@@ -117,7 +117,7 @@ def _make_hand(
     options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
 ) -> HandCalibration:
     periods = setup.periods(robot)
-    hand = make_hand(robot, periods, is_free=options.reductions, only=options.transmission)
+    hand = HandCalibration(robot, periods, is_free=options.reductions, only=options.transmission)
     hand.is_confirmed = options.stops or None
     if not hand.transmissions:
         raise UsageError(f"'{options.file}' has no transmission to calibrate")
@@ -310,7 +310,7 @@ class HandScreen:
             acts, ways = {'n': step.primary}, []
         elif self._shows_others:
             acts, ways = {**guide.others}, ['?: back']
-        texts = [f'{key}: {act.label}' for key, act in acts.items() if act is not None]
+        texts = [f'{key}: {act.label}' for key, act in acts.items() if act and key != 'q']
         n_known = sum(joint.is_known for joint in progress)
         keys = [*texts, 'q: end', *ways]
         # In the order of the screen, each with its rank.

@@ -176,11 +176,11 @@ class HandGuide:
             return None
         missing = [n for n in range(len(tracks)) if n not in moved.moves]
         if not missing:
-            again = Act('Start again', self.start_again)
+            again = Act('Start again', moved.start_again)
             return Step(f'The motion of {names} does not fit', moved.problem, again)
         joint = joint if joint in missing else missing[0]
         track, least = tracks[joint], LEAST * tracks[joint].span
-        way, came_back = self.hand.measure_move(moved, joint)
+        way, came_back = moved.measure_move(joint)
         obstacle = f'moved {track.format_way(way)} of {track.format_way(least)}'
         if math.isnan(way):
             obstacle = 'hold it still first'
@@ -195,9 +195,9 @@ class HandGuide:
         return Step(
             _name_motion(track, 'as the arrow shows'),
             hint,
-            Act('It moved that way', self._end_move),
+            Act('It moved that way', partial(self._report, moved.end_move)),
             obstacle,
-            Act(_FROM_HERE, partial(self.hand.begin_move, moved, joint)),
+            Act(_FROM_HERE, partial(moved.begin_move, joint)),
             track.name,
             1,
         )
@@ -348,7 +348,7 @@ class HandGuide:
         pose = 'All are at zero' if not self.pose else 'All are in the pose'
         return {
             'b': Act('Next joint', lambda: self.choose(self.chosen + 1)),
-            's': Act('Start again', self.start_again),
+            's': Act('Start again', self._here[0].start_again),
             'l': Act('Leave out', self.leave_out),
             'e': Act(label, partial(setattr, track, 'sides', sides)),
             'p': Act(pose, self._take_pose),
@@ -409,7 +409,10 @@ class HandGuide:
             if track.name == step.joint:
                 track.asked = asked
                 if begins:
-                    self.hand.begin_move(moved, moved.tracks.index(track))
+                    moved.begin_move(moved.tracks.index(track))
+        for other in self.hand.transmissions:
+            if other is not moved:
+                other.cancel_move()
 
     def press(self, act: Act | None = None) -> None:
         """Do what a button does, by default that of the step, if it can be pressed."""
@@ -429,10 +432,6 @@ class HandGuide:
         """Go to a joint, by its place in the list."""
         self.chosen = joint % len(self.hand.joints)
 
-    def start_again(self) -> None:
-        """Forget what is known of the joint of the step, its direction included."""
-        self.hand.start_again(self._here[0])
-
     def leave_out(self) -> None:
         """Let the transmission of the step keep its numbers, or include it again."""
         self.left_out = self.left_out ^ {self._here[0].name}
@@ -446,8 +445,8 @@ class HandGuide:
         for n in self._list_open()[:1]:
             self.choose(n)
 
-    def _end_move(self) -> None:
-        self._message = self.hand.end_move()
+    def _report(self, act: Callable[[], str]) -> None:
+        self._message = act()
 
     def _take_pose(self) -> None:
         self.answer(is_confirmed=False)

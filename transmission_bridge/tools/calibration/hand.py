@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
-import math
 import time
 
 import numpy as np
@@ -26,9 +25,6 @@ from transmission_bridge.tools.calibration.outcome import judge_transmission, Ou
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-#: Way back, as a share of the way between the limits, after which a motion shows no direction.
-_REVERSED = 0.03
-
 _COMMANDS = 'actuator_commands'
 
 #: Seconds without a state after which the drivers are silent, and after a command in which the
@@ -41,9 +37,10 @@ class HandCalibration:
     An arm that is moved by hand.
 
     :param robot: Its maps.
-    :param periods: Periods of single-turn encoders by actuator, in SI at the motor.
+    :param periods: Periods of single-turn encoders by actuator, in the units of their drivers.
     :param is_free: Whether reductions are unknown.
     :param only: The transmissions to calibrate, all by default.
+    :ivar scales: Position at the motor [rad or m] per unit of its driver, by actuator.
     :ivar joints: Each joint as its transmission and its place there.
     :ivar is_confirmed: Whether the user confirmed that the limits of the joints are the stops;
         ``None`` before an answer.
@@ -61,8 +58,11 @@ class HandCalibration:
         for name in only:
             if name not in robot.transmissions:
                 raise UnknownNameError('transmission', name, tuple(robot.transmissions))
-        self.robot = robot
-        self._periods = np.array([periods.get(name, np.nan) for name in robot.actuator_names])
+        self.robot, scales = robot, dict.fromkeys(robot.actuator_names, 1.0)
+        self.scales = scales | {name: each.position.scale for name, each in robot.units.items()}
+        self._periods = np.array([
+            abs(periods.get(name, np.nan) * self.scales[name]) for name in robot.actuator_names
+        ])  # fmt: skip
         self.transmissions = [
             MovedTransmission(
                 binding, robot, is_free=is_free, periods=self._periods[list(binding.actuators)]
@@ -75,9 +75,6 @@ class HandCalibration:
         ]
         self.is_confirmed: bool | None = None
         self._totals = np.full(len(self._periods), np.nan)
-        #: A joint that is moved towards positive, from where, and its largest way from there.
-        self._begun: tuple[MovedTransmission, int, Array] | None = None
-        self._farthest = 0.0
 
     def add_reading(self, positions: Array, time: float) -> None:
         """
@@ -94,52 +91,14 @@ class HandCalibration:
             if not np.isfinite(positions[actuators]).any():
                 continue
             has_jumped = moved.add_reading(self._totals[actuators].copy(), time)
-            is_begun = self._begun is not None and self._begun[0] is moved
-            if self._begun is not None and is_begun:
-                self._farthest = max(self._farthest, moved.measure_way(self._begun[2]))
             if has_jumped or is_fast[actuators].any():
                 moved.forget()
-                self._begun = None if is_begun else self._begun
                 moved.trouble = (
                     f'{moved.joined_names} moved too fast for the readings, or they stopped: the '
                     'stops are forgotten'
                 )
                 if np.isnan(moved.periods).any():
                     moved.trouble += '. An encoder of one turn needs its wrap_period'
-
-    # -- what the user does --------------------------------------------------------------------
-
-    def begin_move(self, moved: MovedTransmission, joint: int) -> None:
-        """Begin a motion of a joint towards positive where the arm is now."""
-        self._begun, self._farthest = (moved, joint, moved.now.copy()), 0.0
-
-    def measure_move(self, moved: MovedTransmission, joint: int) -> tuple[float, bool]:
-        """
-        Return how far a joint was moved since :meth:`begin_move` [rad or m], NaN: not begun.
-
-        :returns: Also whether it came back, so that the motion shows no direction.
-        """
-        if self._begun is None or self._begun[:2] != (moved, joint):
-            return math.nan, False
-        way = moved.measure_way(self._begun[2])
-        return way, self._farthest - way > _REVERSED * moved.tracks[joint].span
-
-    def end_move(self) -> str:
-        """
-        End a motion towards positive, which gives the direction.
-
-        :returns: What is wrong, or empty.
-        """
-        if self._begun is None:
-            return ''
-        moved, joint, before = self._begun
-        self._begun = None
-        return moved.end_move(joint, before)
-
-    def start_again(self, moved: MovedTransmission) -> None:
-        """Forget what is known of a transmission, its directions included."""
-        moved.forget()
-        moved.moves, moved.has_directions, moved.problem, self._begun = {}, False, '', None
 
     def mark_pose(self, positions: Mapping[str, float]) -> str:
         """
@@ -161,28 +120,6 @@ class HandCalibration:
         return judge_transmission(moved, is_confirmed=bool(self.is_confirmed))
 
 
-def _list_scales(robot: RobotTransmissions) -> dict[str, float]:
-    """Return the position at the motor [rad or m] per unit of the driver, by actuator."""
-    return {name: units.position.scale for name, units in robot.units.items()}
-
-
-def make_hand(
-    robot: RobotTransmissions,
-    periods: Mapping[str, float],
-    *,
-    is_free: bool = False,
-    only: Collection[str] = (),
-) -> HandCalibration:
-    """
-    Return the arm.
-
-    :param periods: Periods of single-turn encoders in the units of their drivers, by actuator.
-    """
-    scales = _list_scales(robot)
-    at_motor = {name: abs(period * scales.get(name, 1.0)) for name, period in periods.items()}
-    return HandCalibration(robot, at_motor, is_free=is_free, only=only)
-
-
 class DriverFeed:
     """
     Fills a :class:`HandCalibration` from the topics of drivers.
@@ -197,7 +134,6 @@ class DriverFeed:
         self, client: BridgeClient, hand: HandCalibration, topics: Mapping[str, Mapping[str, str]]
     ) -> None:
         self._client, self._hand = client, hand
-        self._scales = _list_scales(hand.robot)
         self._places = {name: n for n, name in enumerate(hand.robot.actuator_names)}
         self._last_state = self._last_command = -np.inf
         namespaces = dict.fromkeys(['', *(topic.rpartition('/')[0] for topic in topics)])
@@ -213,8 +149,9 @@ class DriverFeed:
         positions = np.full(len(self._places), np.nan)
         if len(message.position) == len(message.names):
             for name, position in zip(message.names, message.position.tolist(), strict=True):
-                if (own := names.get(name)) in self._places:
-                    positions[self._places[own]] = position * self._scales.get(own, 1.0)
+                if (actuator := names.get(name)) in self._places:
+                    scale = self._hand.scales[actuator]
+                    positions[self._places[actuator]] = position * scale
         if np.isfinite(positions).any():
             self._last_state = now
             self._hand.add_reading(positions, now)

@@ -180,6 +180,9 @@ class JointTrack:
 #: Least motion towards positive, as a share of the way between the limits.
 LEAST = 0.04
 
+#: Way back, as a share of the way between the limits, after which a motion shows no direction.
+_REVERSED = 0.03
+
 #: Motion between two readings above which something is wrong: as a share of the period of an
 #: encoder, because its turn may be wrong, and of the way between the limits of a joint.
 FAST = 0.25
@@ -237,6 +240,9 @@ class MovedTransmission:
         self.now = np.full(len(binding.actuators), np.nan)
         self._slopes = self.maps.slopes({}, self.middle)
         self._recent: list[tuple[float, Array]] = []
+        #: A joint that is moved towards positive, from where, and its largest way from there.
+        self._begun: tuple[int, Array] | None = None
+        self._farthest = 0.0
 
     @property
     def joined_names(self) -> str:
@@ -245,7 +251,7 @@ class MovedTransmission:
 
     def forget(self) -> None:
         """Forget all motion and all poses, but not the directions."""
-        self.poses = []
+        self.poses, self._begun = [], None
         for track in self.tracks:
             track.forget()
 
@@ -262,6 +268,8 @@ class MovedTransmission:
         recent = [reading for reading in self._recent if reading[0] >= time - _STILL_FOR]
         self._recent = [*recent, (time, actuators)]
         self._track_joints(actuators)
+        if self._begun is not None:
+            self._farthest = max(self._farthest, self._measure_way(self._begun[1]))
         return is_late or bool(jumps.any())
 
     def _track_joints(self, actuators: Array) -> None:
@@ -306,18 +314,48 @@ class MovedTransmission:
             joints = joints - np.round((joints - self.middle) / turn) * turn
         return joints
 
-    def measure_way(self, before: Array) -> float:
+    # -- what the user does ----------------------------------------------------------------------
+
+    def begin_move(self, joint: int) -> None:
+        """Begin a motion of a joint towards positive where the arm is now."""
+        self._begun, self._farthest = (joint, self.now.copy()), 0.0
+
+    def cancel_move(self) -> None:
+        """Forget the begin of a motion."""
+        self._begun = None
+
+    def measure_move(self, joint: int) -> tuple[float, bool]:
+        """
+        Return how far a joint was moved since :meth:`begin_move` [rad or m], NaN: not begun.
+
+        :returns: Also whether it came back, so that the motion shows no direction.
+        """
+        if self._begun is None or self._begun[0] != joint:
+            return math.nan, False
+        way = self._measure_way(self._begun[1])
+        return way, self._farthest - way > _REVERSED * self.tracks[joint].span
+
+    def _measure_way(self, before: Array) -> float:
         """Return how far the joint that moved most has moved [rad or m]."""
         # With wrong signs another joint than the moved one seems to move.
         return float(np.abs(self._slopes @ (self.now - before)).max())
 
-    def end_move(self, joint: int, before: Array) -> str:
+    def start_again(self) -> None:
+        """Forget everything, the directions included."""
+        self.forget()
+        self.moves, self.has_directions, self.problem = {}, False, ''
+
+    def end_move(self) -> str:
         """
-        Take the motion since ``before`` as one of a joint towards positive.
+        End a motion towards positive, which gives the direction.
 
         :returns: What is wrong, or empty.
         """
-        if not self.measure_way(before) >= LEAST * self.tracks[joint].span:
+        if self._begun is None:
+            return ''
+        joint, before = self._begun
+        self._begun = None
+        if not self._measure_way(before) >= LEAST * self.tracks[joint].span:
             return f'{self.tracks[joint].name} has hardly moved: move it farther towards positive'
         self.moves[joint] = Move(joint, self.now - before)
         signs = compute_signs(self.maps, [*self.moves.values()], self.middle)

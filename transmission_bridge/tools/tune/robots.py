@@ -33,7 +33,7 @@ from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, DESCRIPTION, Received
 from transmission_bridge.tools.calibration.guide import HandGuide
-from transmission_bridge.tools.calibration.hand import DriverFeed, make_hand
+from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
 from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
 from transmission_bridge.tools.units import joint_unit
@@ -321,7 +321,7 @@ class BridgeRobot(BridgeClient):
         if self.model is None:
             return
         robot, options = self.model.robot, self._options
-        hand = make_hand(robot, list_wrap_periods(robot, options))
+        hand = HandCalibration(robot, list_wrap_periods(robot, options))
         names = {
             topic: self._plans[0].map_driver_names(topic)
             for topic in options.actuator_state_topics
