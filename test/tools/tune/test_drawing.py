@@ -27,7 +27,7 @@ from transmission_bridge.tools.cli import UsageError
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
 from transmission_bridge.tools.tune import scene, shapes
-from transmission_bridge.tools.tune.robots import list_limits
+from transmission_bridge.tools.tune.model import list_limits
 from transmission_bridge.tools.tune.scene import LinkPoses, RobotScene
 from transmission_bridge.tools.tune.shapes import load_shapes, MeshError, Packages
 from transmission_bridge.transmissions import RobotTransmissions

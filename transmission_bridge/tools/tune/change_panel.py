@@ -30,53 +30,6 @@ def read_input(text: str, unit: str, units: PageUnits) -> float:
     return units.from_page(float(text) if text in INFINITE else parse_number(text), unit)
 
 
-class Draft:
-    """
-    Texts by parameter, as they are in the fields.
-
-    :ivar texts: All of them.
-    """
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self._sent: dict[str, str] = {}
-        self._dragged: set[str] = set()
-
-    @property
-    def edited(self) -> dict[str, str]:
-        """Input that was not sent to the robot yet."""
-        return {name: text for name, text in self.texts.items() if self._sent.get(name) != text}
-
-    def store_text(self, name: str, text: str, *, is_dragged: bool = False) -> None:
-        """Store input of a field or a slider."""
-        self.texts[name] = text.strip()
-        if is_dragged:
-            self._dragged.add(name)
-
-    def take_dragged(self) -> bool:
-        """Return once whether the input is from sliders alone, if nothing is sent now."""
-        if self._sent:
-            return False
-        is_dragged = bool(self._dragged) and self.texts.keys() == self._dragged
-        self._dragged = set()
-        return is_dragged
-
-    def send(self) -> None:
-        """Mark the present input as sent."""
-        self._sent = dict(self.texts)
-
-    def finish(self) -> None:
-        """Forget what was sent, and keep input that is newer."""
-        self.texts, self._sent = self.edited, {}
-
-    def convert(self, find_unit: Callable[[str], str], old: PageUnits, new: PageUnits) -> None:
-        """Convert the input to other displayed units."""
-        for name, text in self.texts.items():
-            unit = find_unit(name)
-            with suppress(ValueError):
-                self.texts[name] = new.format_field(read_input(text, unit, old), unit)
-
-
 #: Speed above which a joint is moving [rad/s or m/s], the default of the bridge.
 _MOVING = 0.01
 
@@ -99,20 +52,46 @@ class ChangePanel:
     The panel, for one transmission.
 
     :param widgets: The form.
-    :ivar draft: What the user typed.
+    :ivar texts: Input by parameter, as it is in the fields.
     """
 
     def __init__(self, page: Page, widgets: Widgets) -> None:
-        self._page, self._widgets, self.draft = page, widgets, Draft()
+        self._page, self._widgets = page, widgets
+        self.texts: dict[str, str] = {}
+        #: Input that was sent to the robot, without an answer yet, and names of moved sliders.
+        self._sent: dict[str, str] = {}
+        self._dragged: set[str] = set()
         self._question: _Question | None = None
         #: Text, kind and start of the bridge: shown until another message or another start.
         self._message = '', '', page.session.robot.n_starts
 
+    @property
+    def _edited(self) -> dict[str, str]:
+        """Input that was not sent to the robot yet."""
+        return {name: text for name, text in self.texts.items() if self._sent.get(name) != text}
+
     def store_text(self, name: str, text: str, *, is_dragged: bool = False) -> None:
-        """Store input for a preview; Enter or *Apply* sets it."""
-        if not is_dragged:
+        """Store input of a field or a slider for a preview; Enter or *Apply* sets it."""
+        self.texts[name] = text.strip()
+        if is_dragged:
+            self._dragged.add(name)
+        else:
             self._question = None
-        self.draft.store_text(name, text, is_dragged=is_dragged)
+
+    def take_dragged(self) -> bool:
+        """Return once whether the input is from sliders alone, if nothing is sent now."""
+        if self._sent:
+            return False
+        is_dragged = bool(self._dragged) and self.texts.keys() == self._dragged
+        self._dragged = set()
+        return is_dragged
+
+    def convert_input(self, old: PageUnits, new: PageUnits) -> None:
+        """Convert the input to other displayed units."""
+        for name, text in self.texts.items():
+            unit = self._page.model.find_number(name).unit
+            with suppress(ValueError):
+                self.texts[name] = new.format_field(read_input(text, unit, old), unit)
 
     def ask(self, title: str, values: Callable[[RobotState], Mapping[str, float]]) -> None:
         """Ask whether to set numbers that follow from the present state of the robot."""
@@ -157,7 +136,7 @@ class ChangePanel:
         if question is not None:
             return question, question.values(self._page.state)
         values = {}
-        for name, text in self.draft.edited.items():
+        for name, text in self._edited.items():
             _, unit, tunable = model.find_number(name)
             try:
                 value = read_input(text, unit, units)
@@ -192,12 +171,12 @@ class ChangePanel:
                     '' if question is None else question.title,
                     [(model.find_number(name), value) for name, value in values.items()],
                     page.preview,
-                    {name: unit for name, (_, _, unit) in page.limits.items()},
+                    {name: unit for name, (_, _, unit) in page.model.limits.items()},
                     [names[joint] for joint in np.flatnonzero(state.commanded)],
                     page.units,
                 )
                 content += format_note(*hint)
-        is_open = bool(self._question or self.draft.edited) or is_possible
+        is_open = bool(self._question or self._edited) or is_possible
         options = options if is_possible else options[1:]
         self._widgets.add_text(f'<div class="asked{" open" if is_open else ""}">{content}</div>')
         self._widgets.add_widget(
@@ -208,13 +187,13 @@ class ChangePanel:
         """Apply the pending change, or cancel it."""
         page, model = self._page, self._page.model
         if what == 'Discard':
-            self.draft = Draft()
+            self.texts = {}
         if what in ('Discard', 'Cancel'):
             self._question = None
             return
         if model is not page.session.robot.model:
             return  # a change of another robot
-        page.read_robot(model)  # not the state when the question appeared
+        page.state = page.session.robot.read_state()  # not that when the question appeared
         try:
             question, values = self._read_pending()
         except (TransmissionBridgeError, ValueError):
@@ -224,7 +203,7 @@ class ChangePanel:
         self._question = None
         before = {name: model.find_value(name) for name in values}
         if question is None:
-            self.draft.send()
+            self._sent = dict(self.texts)
         page.session.apply_values(
             values,
             self._finish,
@@ -232,5 +211,5 @@ class ChangePanel:
         )
 
     def _finish(self, reason: str) -> None:
-        self.draft.finish()
+        self.texts, self._sent = self._edited, {}
         self.set_message(reason or 'done', 'bad' if reason else 'good')

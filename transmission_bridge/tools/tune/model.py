@@ -43,6 +43,10 @@ _MOST_STEPS = 1000
 _ROUNDING = 1e-9
 
 
+#: Lower and upper position limit, infinite if absent, and their unit.
+Limits = tuple[float, float, str]
+
+
 class NotPossible(TransmissionBridgeError):
     """A change that cannot be proposed; the message is the reason."""
 
@@ -98,6 +102,16 @@ class SavedFile(NamedTuple):
     lines: tuple[str, ...]
 
 
+def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
+    """Return the position limits of each joint."""
+    units = (joint_unit(robot.description, name) for name in robot.joint_names)
+    limits = robot.joint_limits[:, 0].T.tolist()
+    return {
+        name: (low, high, unit)
+        for name, (low, high), unit in zip(robot.joint_names, limits, units, strict=True)
+    }
+
+
 class TuneModel:
     """
     The numbers of a robot.
@@ -106,11 +120,13 @@ class TuneModel:
     :param robot: The maps with the numbers of the description.
     :ivar robot: The maps with the current numbers.
     :ivar original: The maps with the numbers of the description.
+    :ivar limits: Limits of all joints, by name.
     """
 
     def __init__(self, description: bytes, robot: RobotTransmissions) -> None:
         self.original = robot
         self.robot = robot
+        self.limits = list_limits(robot)
         self._description = description
         self._described = {
             name: tunable

@@ -12,8 +12,8 @@ from typing import Any
 
 from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.tools.tune import texts
-from transmission_bridge.tools.tune.model import Preview, TuneModel
-from transmission_bridge.tools.tune.robots import Limits, list_limits, RobotState
+from transmission_bridge.tools.tune.model import Limits, Preview, TuneModel
+from transmission_bridge.tools.tune.robots import RobotState
 from transmission_bridge.tools.tune.session import TuneSession
 from transmission_bridge.tools.tune.texts import PageUnits
 from transmission_bridge.tools.units import UNKNOWN_UNIT
@@ -121,7 +121,8 @@ class Page:
     :ivar units: The displayed units.
     :ivar chosen: The transmission that is shown.
     :ivar joint: The joint of the buttons.
-    :ivar limits: Limits of all joints, by name.
+    :ivar model: The numbers that the page shows.
+    :ivar state: The state that the page shows.
     :ivar preview: Effect of the change that the page shows, ``None`` without one.
     :ivar pose: Positions of joints that the user is asked for, ``None`` without a question.
     """
@@ -130,34 +131,17 @@ class Page:
         self.client, self.session = client, session
         self.units = PageUnits()
         self.chosen = self.joint = ''
-        self.limits: dict[str, Limits] = {}
         self.preview: Preview | None = None
         self.pose: Mapping[str, float] | None = None
-        self._shown: tuple[TuneModel, RobotState] | None = None
+        # Set by the view before it shows panels.
+        self.model: TuneModel
+        self.state: RobotState
         #: Limits of the actuators, and the transmission from which they were computed.
         self._actuator_limits: tuple[object, dict[str, Limits]] = None, {}
 
     def make_widgets(self, container: Any) -> Widgets:
         """Return the widgets of a container."""
         return Widgets(self.client.gui, container, self.session.post_task)
-
-    def read_robot(self, model: TuneModel) -> None:
-        """Read the present state of the robot."""
-        if self._shown is None or model is not self._shown[0]:
-            self.limits = list_limits(model.robot)
-        self._shown = model, self.session.robot.read_state()
-
-    @property
-    def model(self) -> TuneModel:
-        """The numbers that the page shows."""
-        assert self._shown is not None
-        return self._shown[0]
-
-    @property
-    def state(self) -> RobotState:
-        """The state that the page shows."""
-        assert self._shown is not None
-        return self._shown[1]
 
     def limit_actuators(self, binding: Binding) -> None:
         """Compute the limits of the actuators of a transmission, if its numbers have changed."""
@@ -170,7 +154,7 @@ class Page:
         """Return names, values, ages and limits of actuators or joints."""
         state, robot = self.state, self.model.robot
         if kind == 'joint':
-            return robot.joint_names, state.joints, state.joint_ages, self.limits
+            return robot.joint_names, state.joints, state.joint_ages, self.model.limits
         return robot.actuator_names, state.actuators, state.actuator_ages, self._actuator_limits[1]
 
     def format_bars(self, kind: str, members: Iterable[int]) -> str:

@@ -36,7 +36,6 @@ from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
 from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
-from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
@@ -67,21 +66,8 @@ class RobotState:
     target: Array
 
 
-#: Lower and upper position limit, infinite if absent, and their unit.
-Limits = tuple[float, float, str]
-
 #: Receives the reason if a change was rejected, else an empty text.
 Done = Callable[[str], None]
-
-
-def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
-    """Return the position limits of each joint."""
-    units = (joint_unit(robot.description, name) for name in robot.joint_names)
-    limits = robot.joint_limits[:, 0].T.tolist()
-    return {
-        name: (low, high, unit)
-        for name, (low, high), unit in zip(robot.joint_names, limits, units, strict=True)
-    }
 
 
 def compute_start_position(robot: RobotTransmissions) -> Array:

@@ -70,7 +70,7 @@ class SavePanel:
             yield member, last.removeprefix('mechanical_'), unit, *values
         stops = self._page.session.robot.stops.items()
         for joint, measured in stops if self._writes_stops else ():
-            *limits, unit = self._page.limits.get(joint, OPEN)
+            *limits, unit = self._page.model.limits.get(joint, OPEN)
             for side, old, new in zip(('lower', 'upper'), limits, measured, strict=True):
                 yield joint, f'{side} limit', unit, old, new
 

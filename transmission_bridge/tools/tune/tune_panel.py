@@ -64,110 +64,6 @@ def add_slider(
     )
 
 
-class NumbersPanel:
-    """
-    The panel, for one transmission.
-
-    :param widgets: The form.
-    """
-
-    def __init__(self, page: Page, widgets: Widgets, change: ChangePanel) -> None:
-        self._page, self._widgets, self._change = page, widgets, change
-        self._is_at = '0'
-        self._spans: dict[str, tuple[float, float]] = {}
-
-    def show(self, binding: Binding) -> None:
-        """Show the joints, the numbers, and the pending change."""
-        add_widget, change, heading = self._widgets.add_widget, self._change, ''
-        self._show_joints(binding)
-        for number in self._page.model.list_numbers(self._page.chosen):
-            above, heading = heading, escape_text(_format_heading(number.tunable, binding), 120)
-            if above != heading:
-                self._widgets.add_text(f'<div class="tb"><b>{heading}</b></div>')
-            self._show_number(number)
-        change.show()
-        steps = ('Undo', 'As in the URDF')
-        add_widget('button_group', 'steps', change.step, options=steps)
-
-    def _show_joints(self, binding: Binding) -> None:
-        page, add_widget = self._page, self._widgets.add_widget
-        joints = {shorten_label(member.name): member.name for member in binding.spec.joints}
-        if page.joint not in joints.values():
-            page.joint = next(iter(joints.values()))
-        shown = next(text for text, name in joints.items() if name == page.joint)
-        unit = page.limits.get(page.joint, OPEN)[2]
-        add_widget(
-            *('dropdown', 'joint', lambda text: setattr(page, 'joint', joints[text])),
-            options=tuple(joints),
-            value=shown,
-            visible=len(joints) > 1,
-        )
-        add_widget(
-            *('text', f'is at [{page.units.name_unit(unit)}]', partial(setattr, self, '_is_at')),
-            value=self._is_at,
-            hint='Sets its offset after confirmation',
-        )
-        acts = ('Is at', 'Zero here', 'Turns wrong')
-        add_widget('button_group', 'this joint', partial(self._ask, unit), options=acts)
-
-    def _ask(self, unit: str, what: str) -> None:
-        model, joint, change = self._page.model, self._page.joint, self._change
-        if what == 'Zero here':
-            change.ask_to_place({joint: 0.0})
-        elif what == 'Turns wrong':
-            change.ask(
-                f'Reverse the direction of {joint}?',
-                lambda now: model.compute_reversal(joint, now.actuators[0]),
-            )
-        else:
-            try:
-                change.ask_to_place({joint: read_input(self._is_at, unit, self._page.units)})
-            except ValueError as error:
-                change.set_message(f'is at: expected {error}', 'bad')
-
-    def _show_number(self, number: Number) -> None:
-        (name, unit, tunable), page, units = number, self._page, self._page.units
-        label = shorten_label(tunable.path[-1].replace('mechanical_', '').replace('_', ' '))
-        text = self._change.draft.texts.get(name, units.format_field(tunable.value, unit))
-        low = -math.inf if tunable.minimum is None else tunable.minimum
-        high = math.inf if tunable.maximum is None else tunable.maximum
-        suffix = ', not zero' if tunable.nonzero else ''
-        self._widgets.add_widget(
-            *('text', name, partial(self._change.store_text, name)),
-            label=f'{label} [{units.name_unit(unit)}]' if unit else label,
-            value=text,
-            hint=f'{tunable.description} Range {low:g} to {high:g} {unit}{suffix}. URDF: '
-            f'{units.format_field(page.model.read_described_value(name), unit)}. '
-            f'Parameter {shorten_label(name)}',
-        )
-        span, value = self._spans.get(name), tunable.value
-        if span is None or not span[0] <= value <= span[1]:
-            span = compute_slider_span(tunable, unit)
-        if span is None:
-            return
-        self._spans[name] = span  # the ends stay the same during dragging
-        with suppress(ValueError):
-            value = min(max(read_input(text, unit, units), span[0]), span[1])
-        # Without digits below the step of the slider.
-        digits = max(0, 1 - math.floor(math.log10((span[1] - span[0]) / _STEPS)))
-
-        def drag(value: float) -> None:
-            shown = units.format_field(round(value, digits), unit)
-            self._change.store_text(name, shown, is_dragged=True)
-
-        add_slider(self._widgets, page, name, span, value, unit, drag)
-
-
-def _format_heading(tunable: Tunable, binding: Binding) -> str:
-    """Return the member or the transmission that a number belongs to."""
-    kind, *rest = tunable.path
-    members = {'joints': binding.spec.joints, 'actuators': binding.spec.actuators}.get(kind, ())
-    for member in members:
-        if rest and member.name == rest[0]:
-            return f'{kind[:-1]} {member.name}' + (f' ({member.role})' if member.role else '')
-    return binding.spec.name
-
-
 #: Characters of an entry of the list of transmissions; the list is searched by these texts.
 _ENTRY = 300
 
@@ -182,8 +78,9 @@ class TunePanel:
             form = gui.add_form(None)
         self._page, self._widgets = page, page.make_widgets(form)
         self._choices: dict[str, str] = {}
-        self._change = ChangePanel(page, self._widgets)
-        self._numbers = NumbersPanel(page, self._widgets, self._change)
+        self._change, self._is_at = ChangePanel(page, self._widgets), '0'
+        #: The ends of sliders by parameter.
+        self._spans: dict[str, tuple[float, float]] = {}
 
         async def submitted(_: Any) -> None:
             page.session.post_task(lambda: self._change.decide('Apply'))
@@ -206,14 +103,14 @@ class TunePanel:
     def choose(self, transmission: str) -> None:
         """Show a transmission, and discard input for another one."""
         self._page.chosen, self._page.preview = transmission, None
-        self._change = ChangePanel(self._page, self._widgets)
-        self._numbers = NumbersPanel(self._page, self._widgets, self._change)
+        self._change, self._is_at = ChangePanel(self._page, self._widgets), '0'
+        self._spans = {}
 
     def set_degrees(self, is_degrees: bool) -> None:
         """Show angles in degrees, or in radians."""
         old, new = self._page.units, PageUnits(degrees=is_degrees)
-        model, self._page.units = self._page.model, new
-        self._change.draft.convert(lambda name: model.find_number(name).unit, old, new)
+        self._page.units = new
+        self._change.convert_input(old, new)
 
     def show_choice(self) -> None:
         """Show the list of transmissions."""
@@ -252,9 +149,9 @@ class TunePanel:
             self._show_movers(session.robot, binding)
         if page.model.list_numbers(page.chosen):
             # Other edits, and changes of commanded joints, need Apply.
-            if self._change.draft.take_dragged() and not commanded:
+            if self._change.take_dragged() and not commanded:
                 self._change.decide('Apply')
-            self._numbers.show(binding)
+            self._show_numbers(binding)
         elif binding.spec.type:
             text = (
                 'Its numbers cannot be parameters, because they contain a name with other '
@@ -290,3 +187,93 @@ class TunePanel:
             move(member, value * scale)
         except TransmissionBridgeError as error:
             self._change.set_message(str(error), 'bad')
+
+    def _show_numbers(self, binding: Binding) -> None:
+        add_widget, change, heading = self._widgets.add_widget, self._change, ''
+        self._show_joints(binding)
+        for number in self._page.model.list_numbers(self._page.chosen):
+            above, heading = heading, escape_text(_format_heading(number.tunable, binding), 120)
+            if above != heading:
+                self._widgets.add_text(f'<div class="tb"><b>{heading}</b></div>')
+            self._show_number(number)
+        change.show()
+        steps = ('Undo', 'As in the URDF')
+        add_widget('button_group', 'steps', change.step, options=steps)
+
+    def _show_joints(self, binding: Binding) -> None:
+        page, add_widget = self._page, self._widgets.add_widget
+        joints = {shorten_label(member.name): member.name for member in binding.spec.joints}
+        if page.joint not in joints.values():
+            page.joint = next(iter(joints.values()))
+        shown = next(text for text, name in joints.items() if name == page.joint)
+        unit = page.model.limits.get(page.joint, OPEN)[2]
+        add_widget(
+            *('dropdown', 'joint', lambda text: setattr(page, 'joint', joints[text])),
+            options=tuple(joints),
+            value=shown,
+            visible=len(joints) > 1,
+        )
+        add_widget(
+            *('text', f'is at [{page.units.name_unit(unit)}]', partial(setattr, self, '_is_at')),
+            value=self._is_at,
+            hint='Sets its offset after confirmation',
+        )
+        acts = ('Is at', 'Zero here', 'Turns wrong')
+        add_widget('button_group', 'this joint', partial(self._ask, unit), options=acts)
+
+    def _ask(self, unit: str, what: str) -> None:
+        model, joint, change = self._page.model, self._page.joint, self._change
+        if what == 'Zero here':
+            change.ask_to_place({joint: 0.0})
+        elif what == 'Turns wrong':
+            change.ask(
+                f'Reverse the direction of {joint}?',
+                lambda now: model.compute_reversal(joint, now.actuators[0]),
+            )
+        else:
+            try:
+                change.ask_to_place({joint: read_input(self._is_at, unit, self._page.units)})
+            except ValueError as error:
+                change.set_message(f'is at: expected {error}', 'bad')
+
+    def _show_number(self, number: Number) -> None:
+        (name, unit, tunable), page, units = number, self._page, self._page.units
+        label = shorten_label(tunable.path[-1].replace('mechanical_', '').replace('_', ' '))
+        text = self._change.texts.get(name, units.format_field(tunable.value, unit))
+        low = -math.inf if tunable.minimum is None else tunable.minimum
+        high = math.inf if tunable.maximum is None else tunable.maximum
+        suffix = ', not zero' if tunable.nonzero else ''
+        self._widgets.add_widget(
+            *('text', name, partial(self._change.store_text, name)),
+            label=f'{label} [{units.name_unit(unit)}]' if unit else label,
+            value=text,
+            hint=f'{tunable.description} Range {low:g} to {high:g} {unit}{suffix}. URDF: '
+            f'{units.format_field(page.model.read_described_value(name), unit)}. '
+            f'Parameter {shorten_label(name)}',
+        )
+        span, value = self._spans.get(name), tunable.value
+        if span is None or not span[0] <= value <= span[1]:
+            span = compute_slider_span(tunable, unit)
+        if span is None:
+            return
+        self._spans[name] = span  # the ends stay the same during dragging
+        with suppress(ValueError):
+            value = min(max(read_input(text, unit, units), span[0]), span[1])
+        # Without digits below the step of the slider.
+        digits = max(0, 1 - math.floor(math.log10((span[1] - span[0]) / _STEPS)))
+
+        def drag(value: float) -> None:
+            shown = units.format_field(round(value, digits), unit)
+            self._change.store_text(name, shown, is_dragged=True)
+
+        add_slider(self._widgets, page, name, span, value, unit, drag)
+
+
+def _format_heading(tunable: Tunable, binding: Binding) -> str:
+    """Return the member or the transmission that a number belongs to."""
+    kind, *rest = tunable.path
+    members = {'joints': binding.spec.joints, 'actuators': binding.spec.actuators}.get(kind, ())
+    for member in members:
+        if rest and member.name == rest[0]:
+            return f'{kind[:-1]} {member.name}' + (f' ({member.role})' if member.role else '')
+    return binding.spec.name

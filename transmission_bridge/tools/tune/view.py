@@ -161,6 +161,6 @@ class PageView:
         self._tune.show_choice()
         model = self.page.session.robot.model
         if model is not None:
-            self.page.read_robot(model)
+            self.page.model, self.page.state = model, self.page.session.robot.read_state()
             for panel in self._panels:
                 panel.show()
