@@ -39,10 +39,8 @@ from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
+from transmission_bridge.tools.watch_screen import draw_page, Line
 from transmission_bridge.transmissions import RobotTransmissions
-
-#: A line of text, and its style as rich names it.
-Line = tuple[str, str]
 
 #: Lower and upper end.
 Range = tuple[float, float]
@@ -68,7 +66,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     setup = bridge_setup(options, [options.actuators])
     description = read_robot_file(options.file)
     robot, remarks = setup.robot(description)
-    hand = _make_hand(options, setup, robot)
+    periods = setup.periods(robot)
+    hand = HandCalibration(robot, periods, is_free=options.reductions, only=options.transmission)
+    hand.is_confirmed = options.stops or None
+    if not hand.transmissions:
+        raise UsageError(f"'{options.file}' has no transmission to calibrate")
     files = [each for each in (options.lerobot, options.orca) if each]
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
@@ -89,39 +91,24 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         console.err.line(AFTERWARDS)
     good = [outcome for outcome in outcomes if not outcome.refusal]
     if options.output and good:
-        data = render_numbers(
-            options.output,
-            description,
-            [
-                (
-                    each.transmission,
-                    [(path, value, _describe_change(robot, each, path))
-                     for path, value in each.values.items()],
-                )
-                for each in good
-            ],
+        before = {name: f'was {tunable.value:.9g}' for name, tunable in robot.parameters.items()}
+        entries = []
+        for outcome in good:
+            name, guess = outcome.transmission, ', a guess' * outcome.is_guess
+            values = outcome.values.items()
+            note = {path: before['.'.join((name, *path))] + guess for path, _ in values}
+            entries.append((name, [(path, value, note[path]) for path, value in values]))
+        heading = (
             'Found by "transmission_bridge calibrate"\n'
-            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
-            setup.numbers,
-            node,
-            stops,
-        )  # fmt: skip
+            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE'
+        )
+        document = options.output, description
+        data = render_numbers(*document, entries, heading, setup.numbers, node, stops)
         write_output(options.output, data, force=options.force)
         console.err.line(f'written to {printable(options.output)}')
     elif good and not options.store:
         console.err.line('nothing was kept: --output NEW writes a file, --store tells the bridge')
     return Exit.OK if len(good) == len(outcomes) else Exit.ERRORS
-
-
-def _make_hand(
-    options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
-) -> HandCalibration:
-    periods = setup.periods(robot)
-    hand = HandCalibration(robot, periods, is_free=options.reductions, only=options.transmission)
-    hand.is_confirmed = options.stops or None
-    if not hand.transmissions:
-        raise UsageError(f"'{options.file}' has no transmission to calibrate")
-    return hand
 
 
 def _read_files(
@@ -182,8 +169,6 @@ def _calibrate_live(
         with live_table(console) as live, open_keys(live and sys.stdin) as read_keys:
             if live is None:
                 raise UsageError('calibration by hand needs a terminal, and rich')
-            text = optional('rich.text', 'cli').Text
-            group = optional('rich.console', 'cli').Group
             written = guide.written
             while written is None:
                 client.spin_for(_PERIOD)
@@ -197,11 +182,7 @@ def _calibrate_live(
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
                         written = None
-                # Without the last line of the terminal, because writing it would scroll.
-                size = live.console.size
-                lines = screen.make_lines(size.width, size.height - 1)
-                shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
-                live.update(group(*shown), refresh=True)
+                draw_page(live, screen.make_lines)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
         stops = guide.stops if written and options.limits else {}
@@ -265,11 +246,6 @@ def list_result_lines(
     known = [outcome for outcome in outcomes if not outcome.refusal]
     if known and (worst := max(known, key=lambda each: each.contradiction)).contradiction:
         yield f'largest contradiction: {worst.contradiction:.2g} in {worst.transmission}'
-
-
-def _describe_change(robot: RobotTransmissions, outcome: Outcome, path: Sequence[str]) -> str:
-    before = robot.parameters['.'.join((outcome.transmission, *path))].value
-    return f'was {before:.9g}' + (', a guess' if outcome.is_guess else '')
 
 
 # -- The terminal ---------------------------------------------------------------------------------

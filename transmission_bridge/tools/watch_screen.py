@@ -14,6 +14,7 @@ import re
 import sys
 import textwrap
 import time
+from typing import Any
 
 from transmission_bridge.bridge.diagnostics import ERROR, WARN
 from transmission_bridge.tools.cli import (
@@ -118,7 +119,7 @@ def make_screen(
     now: float,
     top: Sequence[Line],
     pager: Pager,
-    size: tuple[int, int] | None = None,
+    size: Sequence[int] = (),
 ) -> list[Line]:
     """
     Return the lines of a page that fits a terminal, or all lines.
@@ -129,7 +130,7 @@ def make_screen(
 
     :param top: First lines.
     :param pager: Selects the rows; its page number is updated.
-    :param size: Columns and lines of the page, at least eight lines.
+    :param size: Columns and lines of the page, at least eight lines; empty for all lines.
     """
     findings = [
         (printable(f'{_LEVELS.get(level, "STALE")} {text}'), 'red' if level >= ERROR else 'yellow')
@@ -141,7 +142,7 @@ def make_screen(
         age, rate = state.compute_age(topic, now), state.compute_rate(topic, now)
         latest = 'no message yet' if age is None else f'{rate:.0f} Hz, {age:.2f} s ago'
         topics.append((f'{topic}: {latest}', ''))
-    if size is None:
+    if not size:
         blocks = [[*first, *findings], _format_table(rows, rows, math.inf), topics]
         return [line for block in blocks if block for line in (*block, ('', ''))]
     width, height = size
@@ -293,6 +294,17 @@ def _draw_range(row: WatchRow, width: int) -> str:
 # -- The terminal --------------------------------------------------------------------------------
 
 
+def draw_page(live: Any, make_lines: Callable[[int, int], Sequence[Line]]) -> None:
+    """Show the lines for the width and height of a terminal that is updated in place."""
+    # Without the last line of the terminal, because writing it would scroll.
+    size = live.console.size
+    # As Text, because rich interprets brackets in a str as a style.
+    text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
+    lines = make_lines(size.width, size.height - 1)
+    shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
+    live.update(group(*shown), refresh=True)
+
+
 @contextmanager
 def open_screen(
     state: WatchState, console: Console, *, is_plain: bool, pattern: str = ''
@@ -319,13 +331,9 @@ def open_screen(
                     console.out.line(line)
                 console.out.flush()
                 return False
-            # Without the last line of the terminal, because writing it would scroll.
-            size = live.console.size
-            lines = make_screen(state, now, top, pager, (size.width, size.height - 1))
-            # As Text, because rich interprets brackets in a str as a style.
-            text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
-            texts = [text(*line, no_wrap=True, overflow='crop') for line in lines]
-            live.update(group(*texts), refresh=True)
+            draw_page(
+                live, lambda width, height: make_screen(state, now, top, pager, (width, height))
+            )
             return pager.is_over
 
         yield show_state, live is not None

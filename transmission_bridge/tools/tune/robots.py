@@ -262,12 +262,15 @@ class BridgeRobot(BridgeClient):
         try:
             options = BridgeOptions(**named)
             robot = load_transmissions(load_description(data), options)
-            known = None if self.model is None else self.model.original
-            if (
-                self.model
+            is_same = (
+                self.model is not None
                 and self.visuals == data
-                and _identify_numbers(known) == _identify_numbers(robot)
-            ):
+                and all(
+                    getattr(self.model.original, name) == getattr(robot, name)
+                    for name in ('joint_names', 'actuator_names', 'tunables')
+                )
+            )
+            if self.model is not None and is_same:
                 # Keeps the steps for undo.
                 self.model.accept_restarted_bridge(numbers, time.monotonic())
             else:
@@ -317,7 +320,7 @@ class BridgeRobot(BridgeClient):
         topics = dict(self._receivers)
         for topic, receive in feed.receivers.items():
             own = topics.get(topic)
-            topics[topic] = receive if own is None else partial(_call_both, own, receive)
+            topics[topic] = partial(_call_all, [receive] if own is None else [own, receive])
         self.follow_topics(topics)
 
     def _end_calibration(self, guide: HandGuide) -> None:
@@ -408,9 +411,9 @@ def _make_plans(
     return DriverIndex(*each, turns), DriverIndex(*each)
 
 
-def _call_both(one: Received, other: Received, *message: Any) -> None:
-    one(*message)
-    other(*message)
+def _call_all(receivers: Sequence[Received], *message: Any) -> None:
+    for receive in receivers:
+        receive(*message)
 
 
 def _make_receiver(states: States, plan: Callable[[], DriverIndex], source: str) -> Received:
@@ -419,11 +422,6 @@ def _make_receiver(states: States, plan: Callable[[], DriverIndex], source: str)
             states.merge_message(plan(), source, layout, message, message.stamp, now)
 
     return merge
-
-
-def _identify_numbers(robot: RobotTransmissions | None) -> object:
-    """Return the data that two robots with the same parameters have in common."""
-    return robot and (robot.joint_names, robot.actuator_names, robot.tunables)
 
 
 def _list_numbers(values: Mapping[str, Any]) -> dict[str, float]:
