@@ -71,11 +71,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     hand.is_confirmed = options.stops or None
     if not hand.transmissions:
         raise UsageError(f"'{options.file}' has no transmission to calibrate")
-    files = [each for each in (options.lerobot, options.orca) if each]
+    files = [path for path in (options.lerobot, options.orca) if path]
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
         console.err.line(wrapped(printable(note), console.err.width))
-    outcomes, stops = [hand.judge(each) for each in hand.transmissions], dict[str, Range]()
+    outcomes, stops = [hand.judge(moved) for moved in hand.transmissions], dict[str, Range]()
     node = ''
     if not files:
         outcomes, stops, node = _calibrate_live(options, console, setup, robot, hand)
@@ -119,26 +119,26 @@ def _read_files(
     notes: list[str] = []
     if options.lerobot:
         ranges = lerobot.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
-        known, remarks = lerobot.list_rows(
+        given, remarks = lerobot.list_rows(
             robot, ranges, is_confirmed=options.stops, is_free=options.reductions
         )
-        rows, notes = rows | known, notes + remarks
+        rows, notes = rows | given, notes + remarks
     if options.orca:
         config = str(Path(options.orca).with_name('config.yaml'))
         files = (config, options.orca)
         hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
-        known, remarks = orca.list_rows(robot, hands)
-        rows, notes = rows | known, notes + remarks
-        for each in hand.transmissions:
-            each.is_free |= each.name in known and each.binding.transmission.is_constant
+        given, remarks = orca.list_rows(robot, hands)
+        rows, notes = rows | given, notes + remarks
+        for moved in hand.transmissions:
+            moved.is_free |= moved.name in given and moved.binding.transmission.is_constant
     for transmission in hand.transmissions:
         # Directions are as in the file or the description.
         transmission.has_directions = transmission.is_from_file = True
-        if (given := rows.get(transmission.name)) is None:
+        if (table := rows.get(transmission.name)) is None:
             transmission.problem = 'the file has no position of it'
         else:
-            transmission.is_guess = len(given.actuators) == 1
-            transmission.poses = [*zip(given.actuators, given.joints, given.slack, strict=True)]
+            transmission.is_guess = len(table.actuators) == 1
+            transmission.poses = [*zip(table.actuators, table.joints, table.slack, strict=True)]
     return notes
 
 
@@ -196,7 +196,7 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
     if not options.srdf:
         return named_values(options.pose, robot.joint_names, 'joint', robot.lost_joints)
     tree = parse_xml(description_text(read_robot_file(options.srdf), name=options.srdf))
-    states = {each.attributes.get('name', ''): each for each in tree.find_all('group_state')}
+    states = {state.attributes.get('name', ''): state for state in tree.find_all('group_state')}
     if len(options.pose) != 1 or options.pose[0] not in states:
         named = options.pose[0] if options.pose else ''
         raise UsageError(
@@ -204,9 +204,9 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
             f"found '{named}'{closest(named, states)}"
         )
     values = [joint.attributes for joint in states[options.pose[0]].find_all('joint')]
-    pairs = [f'{each.get("name")}={each.get("value")}' for each in values]
-    known = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
-    return named_values(known, robot.joint_names, 'joint', robot.lost_joints)
+    pairs = [f'{joint.get("name")}={joint.get("value")}' for joint in values]
+    present = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
+    return named_values(present, robot.joint_names, 'joint', robot.lost_joints)
 
 
 # -- Results --------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def list_result_lines(
         (name, f'{before[name]:.6g}', f'{value:.6g}')
         for name, value in name_values(outcomes).items()
     ]
-    tracks = {track.name: track for each in hand.transmissions for track in each.tracks}
+    tracks = {track.name: track for moved in hand.transmissions for track in moved.tracks}
     for joint, measured in stops.items():
         limits = tracks[joint].limits
         for side, old, new in zip(
@@ -233,18 +233,17 @@ def list_result_lines(
         ):
             rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
     yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
-    for each in outcomes:
-        if each.refusal:
-            yield f'{each.transmission} keeps its numbers: {each.refusal}'
+    for outcome in outcomes:
+        if outcome.refusal:
+            yield f'{outcome.transmission} keeps its numbers: {outcome.refusal}'
             continue
-        about = ', '.join(
-            f'{name} ± {tracks[name].format_way(away)}' for name, away in each.uncertainty.items()
-        )
-        kind = 'a guess, ' if each.is_guess else ''
-        notes = ''.join(f'; {note}' for note in each.notes)
-        yield f'{each.transmission}: {kind}{about}{notes}'
-    known = [outcome for outcome in outcomes if not outcome.refusal]
-    if known and (worst := max(known, key=lambda each: each.contradiction)).contradiction:
+        sizes = outcome.uncertainty.items()
+        about = ', '.join(f'{name} ± {tracks[name].format_way(away)}' for name, away in sizes)
+        kind = 'a guess, ' if outcome.is_guess else ''
+        notes = ''.join(f'; {note}' for note in outcome.notes)
+        yield f'{outcome.transmission}: {kind}{about}{notes}'
+    good = [outcome for outcome in outcomes if not outcome.refusal]
+    if good and (worst := max(good, key=lambda outcome: outcome.contradiction)).contradiction:
         yield f'largest contradiction: {worst.contradiction:.2g} in {worst.transmission}'
 
 

@@ -190,21 +190,21 @@ def _format_table(shown: Sequence[WatchRow], rows: Sequence[WatchRow], width: fl
     """
     lines: list[Line] = []
     for kind in ('joint', 'actuator'):
-        own = [row for row in rows if row.kind == kind]
+        members = [row for row in rows if row.kind == kind]
         counted = _COUNTED[kind]
         drivers = {
             row.units if kind == 'actuator' else row.driver_units
-            for row in own
+            for row in members
             if kind == 'actuator' or not row.numbers.keys().isdisjoint(counted)
         }
-        values = [value for row in own for key, value in row.numbers.items() if key in counted]
+        values = [value for row in members for key, value in row.numbers.items() if key in counted]
         # Whole numbers, such as ticks, if all drivers count so.
         is_whole = bool(drivers) and all(drivers) and all(value.is_integer() for value in values)
         cells = {
-            row.name: _format_cells(row, 0 if is_whole else 4, len(drivers) > 1) for row in own
+            row.name: _format_cells(row, 0 if is_whole else 4, len(drivers) > 1) for row in members
         }
         columns, longest = _choose_columns([(kind, {}), *cells.items()], width)
-        heading = {column: _format_heading(column, own) for column in columns}
+        heading = {column: _format_heading(column, members) for column in columns}
         parts = [('', kind.upper(), heading, 'bold')]
         for row in (row for row in shown if row.kind == kind):
             cells[row.name]['RANGE'] = _draw_range(row, columns.get('RANGE', 0))
@@ -251,8 +251,8 @@ def _format_heading(column: str, rows: Sequence[WatchRow]) -> str:
     texts = [text.strip() for text in units.pop().split(',')] if len(units) == 1 else ['']
     if len(texts) == 1 and texts[0] in ('rad', 'm'):
         texts = [texts[0], f'{texts[0]}/s', 'N m' if texts[0] == 'rad' else 'N']
-    place = {'POS': 0, 'MOTOR': 0, 'VEL': 1, 'EFF': 2}.get(column.split()[-1])
-    unit = texts[place] if place is not None and place < len(texts) else ''
+    number = {'POS': 0, 'MOTOR': 0, 'VEL': 1, 'EFF': 2}.get(column.split()[-1])
+    unit = texts[number] if number is not None and number < len(texts) else ''
     return f'{column.replace("CMD POS", "CMD")} {unit}'.rstrip()
 
 
@@ -286,8 +286,8 @@ def _draw_range(row: WatchRow, width: int) -> str:
     share = (position - lower) / (upper - lower)
     bar = ' ' * (width - 4)
     if 0.0 <= share <= 1.0:
-        place = round(share * (width - 5))
-        bar = f'{"-" * place}|{"-" * (width - 5 - place)}'
+        count = round(share * (width - 5))
+        bar = f'{"-" * count}|{"-" * (width - 5 - count)}'
     return f'{"<" if share < 0.0 else " "}[{bar}]{">" if share > 1.0 else " "}'
 
 

@@ -195,13 +195,13 @@ class TuneModel:
             return Preview(None, reason=str(error))
         with np.errstate(all='ignore'):
             before, after = (
-                each.actuator_to_joint('position', position) for each in (self.robot, tuned)
+                robot.actuator_to_joint('position', position) for robot in (self.robot, tuned)
             )
         shifts: list[JointShift] = []
         changes: list[RatioChange] = []
-        for name in dict.fromkeys(self._described[each].transmission for each in values):
+        for name in dict.fromkeys(self._described[number].transmission for number in values):
             binding = self._binding[name]
-            former, later = (self._find_binding(each, name) for each in (self.robot, tuned))
+            former, later = (self._find_binding(robot, name) for robot in (self.robot, tuned))
             try:
                 changes += list_changed_ratios(former, later, position)
             except Exception as error:  # an error in a plugin
@@ -312,24 +312,24 @@ class TuneModel:
         for names in self._list_sign_candidates(transmission, joint, row):
             values = {name: -self.find_value(name) for name in names}
             changes = self.preview_change(values, position).ratios
-            own = [change for change in changes if change.joint == joint]
-            reverses = all(each.before * each.after < 0.0 for each in own)
-            if reverses and 0 < len(own) == n_movers:
-                candidates.append((len(changes) - len(own), values))
+            turned = [change for change in changes if change.joint == joint]
+            reverses = all(change.before * change.after < 0.0 for change in turned)
+            if reverses and 0 < len(turned) == n_movers:
+                candidates.append((len(changes) - len(turned), values))
         if not candidates:
             raise NotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
-        return min(candidates, key=lambda each: each[0])[1]
+        return min(candidates, key=lambda candidate: candidate[0])[1]
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return groups of numbers that may have a wrong sign, most likely first."""
         paths = {name: self._described[name].path for name in self._of.get(transmission, ())}
         reductions = [name for name, path in paths.items() if path[-1] == 'mechanical_reduction']
-        own = [name for name in reductions if paths[name][:2] == ('joints', joint)]
+        direct = [name for name in reductions if paths[name][:2] == ('joints', joint)]
         entries = [
             name for name, path in paths.items() if path[:2] == ('matrix', f'joint{row + 1}')
         ]
-        others = [name for name in reductions if name not in own]
-        return [[name] for name in own] + ([entries] if entries else []) + [[n] for n in others]
+        others = [name for name in reductions if name not in direct]
+        return [[name] for name in direct] + ([entries] if entries else []) + [[n] for n in others]
 
     def list_reset_values(self, transmission: str) -> dict[str, float]:
         """
@@ -358,11 +358,10 @@ class TuneModel:
         :raises ParameterError: If a number cannot be written.
         """
         changed = self.list_changes()
-        entries = [
-            (each.transmission, [(each.path, changed[name][1], f'{each.value!r} in the URDF')])
-            for name in changed
-            for each in [self._described[name]]
-        ]
+        entries = []
+        for name, (before, now) in changed.items():
+            tunable, note = self._described[name], f'{before!r} in the URDF'
+            entries.append((tunable.transmission, [(tunable.path, now, note)]))
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
         document = output, self._description
         data = render_numbers(*document, entries, heading, node=node, limits=limits)
@@ -373,5 +372,5 @@ class TuneModel:
 
 
 def _list_differences(before: bytes, after: bytes) -> tuple[str, ...]:
-    old, new = (each.decode('utf-8', 'replace').splitlines() for each in (before, after))
+    old, new = (data.decode('utf-8', 'replace').splitlines() for data in (before, after))
     return tuple(difflib.unified_diff(old, new, 'now', 'tuned', lineterm='', n=2))

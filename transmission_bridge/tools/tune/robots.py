@@ -121,7 +121,7 @@ class FileRobot:
     def read_state(self) -> RobotState:
         """Return the state that the sliders define."""
         n = len(self._model.robot.joint_names)
-        actuators, joints = (np.full((3, each), np.nan) for each in (len(self._position), n))
+        actuators, joints = (np.full((3, count), np.nan) for count in (len(self._position), n))
         actuators[0], joints[0] = self._position, self._compute_joints(self._position)
         actuators[1] = 0.0  # a drawn robot is at rest
         ages = np.zeros_like(self._position), np.zeros(n)
@@ -294,10 +294,10 @@ class BridgeRobot(BridgeClient):
         topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
         for topic in options.actuator_state_topics:
             topics[topic] = _make_receiver(self._actuators, lambda: self._plans[0], topic)
-            own = any(name.startswith(f'{topic}:') for name in names)
+            has_names = any(name.startswith(f'{topic}:') for name in names)
             namespace = topic.rpartition('/')[0]
-            commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
-            source = topic if own else ''
+            commands = f'{namespace}/{_COMMANDS}' if has_names and namespace else _COMMANDS
+            source = topic if has_names else ''
             sent = _make_receiver(self._commands, lambda: self._plans[1], source)
             topics.setdefault(commands, sent)
         self._receivers = topics
@@ -319,8 +319,8 @@ class BridgeRobot(BridgeClient):
         self.calibration = HandGuide(hand, {}, feed.describe_obstacle)
         topics = dict(self._receivers)
         for topic, receive in feed.receivers.items():
-            own = topics.get(topic)
-            topics[topic] = partial(_call_all, [receive] if own is None else [own, receive])
+            former = topics.get(topic)
+            topics[topic] = partial(_call_all, [receive] if former is None else [former, receive])
         self.follow_topics(topics)
 
     def _end_calibration(self, guide: HandGuide) -> None:
@@ -407,8 +407,8 @@ def _make_plans(
     """Return the plans of states and of commands, which are in the turns of the drivers."""
     names, units = split_pairs('actuator_names', options.actuator_names), DriverUnits(robot)
     turns = Encoders(robot, options) if options.wrap_period else None
-    each = (robot.actuator_names, names, robot.lost_actuators, units)
-    return DriverIndex(*each, turns), DriverIndex(*each)
+    members = (robot.actuator_names, names, robot.lost_actuators, units)
+    return DriverIndex(*members, turns), DriverIndex(*members)
 
 
 def _call_all(receivers: Sequence[Received], *message: Any) -> None:

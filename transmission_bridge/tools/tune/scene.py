@@ -52,8 +52,8 @@ class LinkPoses:
 
     def __init__(self, robot: RobotDescription) -> None:
         children: dict[str, list[JointSpec]] = {}
-        for each in robot.joints:
-            children.setdefault(each.parent, []).append(each)
+        for child in robot.joints:
+            children.setdefault(child.parent, []).append(child)
         names = dict.fromkeys([*(link.name for link in robot.links), *children])
         below = {joint.child for joint in robot.joints}
         above: dict[str, JointSpec | None] = {}
@@ -103,9 +103,9 @@ class LinkPoses:
     def list_below(self, index: int) -> list[int]:
         """Return the links that the parent joint of a link moves, this link included."""
         below = {index}
-        for each, parent in enumerate(self._parents):  # parents come first
+        for link, parent in enumerate(self._parents):  # parents come first
             if parent in below:
-                below.add(each)
+                below.add(link)
         return sorted(below)
 
     def __call__(self, positions: Mapping[str, float]) -> tuple[Array, Mask]:
@@ -119,8 +119,8 @@ class LinkPoses:
         given = np.array(
             [positions.get(owner, np.nan) if owner else 0.0 for owner in self._owners]
         )
-        known = np.isfinite(given)
-        q = np.where(known, given, 0.0) * self._gains + self._offsets
+        is_known = np.isfinite(given)
+        q = np.where(is_known, given, 0.0) * self._gains + self._offsets
         motion = np.tile(np.eye(4), (len(q), 1, 1))
         angle = np.where(self._slides, 0.0, q)
         motion[:, 0, 0] = motion[:, 1, 1] = np.cos(angle)
@@ -128,7 +128,7 @@ class LinkPoses:
         motion[:, 0, 1] = -motion[:, 1, 0]
         motion[:, 2, 3] = np.where(self._slides, q, 0.0)
         poses: Array = self._before @ motion @ self._after
-        unknown: Mask = ~known
+        unknown: Mask = ~is_known
         for index, parent in enumerate(self._parents):
             if parent >= 0:
                 poses[index] = poses[parent] @ poses[index]
@@ -145,8 +145,8 @@ def _make_joint(spec: JointSpec) -> Joint | None:
 
 def _find_joint_sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:
     """Return for each joint the joint that it mimics, or itself, with multiplier and offset."""
-    own = [spec for spec in robot.joints if spec.is_scalar and spec.mimic is None]
-    leaders = number_joints(joint for spec in own if (joint := _make_joint(spec)) is not None)
+    movable = [spec for spec in robot.joints if spec.is_scalar and spec.mimic is None]
+    leaders = number_joints(joint for spec in movable if (joint := _make_joint(spec)) is not None)
     name_at = {joint.position_offset: joint.name for joint in leaders}
     try:
         sources: Mapping[str, JointSource] = KinematicTree(robot.joints).list_sources(leaders)
@@ -310,7 +310,7 @@ class RobotScene:
     def _find_angle(self, index: int, frame: Array) -> float:
         """Return where the links that a joint moves are drawn about its axis, or the camera."""
         below, poses = self.poses.list_below(index), self._drawn
-        middles = np.array([poses[each] @ [*self._middles[each], 1.0] for each in below])[:, :3]
+        middles = np.array([poses[link] @ [*self._middles[link], 1.0] for link in below])[:, :3]
         at_joint = (poses[index, :3, :3] @ frame[:3, :3]).T
         away = at_joint @ (middles.mean(axis=0) - poses[index, :3, 3])
         if np.hypot(*away[:2]) < 0.1 * self._radius:
@@ -418,8 +418,8 @@ class _RobotBody:
     def paint_links(self, color: tuple[int, ...] | None, index: int | None = None) -> None:
         """Paint a link or all links; ``None`` restores its own colour."""
         for meshes in self._meshes if index is None else [self._meshes[index]]:
-            for mesh, own in meshes:
-                mesh.color = own if color is None else color
+            for mesh, usual in meshes:
+                mesh.color = usual if color is None else color
 
     def move_links(self, poses: Array) -> None:
         """Send the poses that have changed."""

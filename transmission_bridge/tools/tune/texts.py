@@ -196,17 +196,18 @@ def format_change(
             lines.append(f'{name}: its position is unknown')
             continue
         old, new, change = (
-            escape_text(units.format_text(each, unit))
-            for each in (before, after, abs(after - before))
+            escape_text(units.format_text(value, unit))
+            for value in (before, after, abs(after - before))
         )
         live = ' <span class="bad">commanded now</span>' if joint in commanded else ''
         sign = 'more' if after > before else 'less'
         lines.append(f'{name} would read {change} {sign}: {old} → {new}{live}')
-    for each in preview.ratios:
-        how = f'moves {each.after / each.before:.3g} times as far' if each.before else 'is moved'
-        if each.before * each.after < 0.0:
+    for ratio in preview.ratios:
+        share = f'{ratio.after / ratio.before:.3g}' if ratio.before else ''
+        how = f'moves {share} times as far' if share else 'is moved'
+        if ratio.before * ratio.after < 0.0:
             how = '<span class="care">turns the other way</span>'
-        lines.append(f'{escape_text(each.joint)} by {escape_text(each.actuator)} {how}')
+        lines.append(f'{escape_text(ratio.joint)} by {escape_text(ratio.actuator)} {how}')
     if not (preview.shifts or preview.ratios):
         lines.append('<span class="dim">no joint position changes</span>')
     return _format_block(lines)
