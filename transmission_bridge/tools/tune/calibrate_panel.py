@@ -93,8 +93,9 @@ class CalibratePanel:
         n_known = sum(joint.is_known for joint in progress)
         share = f'{100.0 * n_known / max(len(progress), 1):.0f}%'
         count = f'{n_known} of {len(progress)} joints known<i style="width:{share}"></i>'
+        count = f'<div class="dim count">{count}</div>' if progress else ''
         widgets.add_text(
-            f'<div class="tb step"><div class="dim count">{count if progress else ""}</div>'
+            f'<div class="tb step">{count}'
             f'<div class="title">{escape_text(step.title, _HINT)}</div>'
             f'{escape_text(step.hint, _HINT)}</div>'
             + _format_sweep(None if guide is None else guide.sweep)
@@ -114,7 +115,7 @@ class CalibratePanel:
                 widgets.add_text(_format_progress(progress) if is_safe else '')
             widgets.add_widget(
                 *('button', key, lambda _, act=act: self._press(act)),
-                label=act.label if act else key,
+                label=(act.label if act else key) + ' to the bridge' * (key == 'write'),
                 color=color,
                 visible=act is not None,
                 disabled=bool(reason),
