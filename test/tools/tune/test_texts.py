@@ -76,6 +76,13 @@ def test_a_name_is_never_markup(name):
         assert all(character.isprintable() or character == '\n' for character in reader.text)
 
 
+def test_a_line_has_its_height_without_a_text_and_the_whole_text_as_its_tooltip():
+    """So what is below it stays where it is."""
+    empty, long = (texts.format_line(text, 'dim') for text in ('', 'far beyond ' * 100))
+    assert empty.split(' title=')[0] == long.split(' title=')[0] == '<div class="tb one"'
+    assert 'far beyond ' * 100 in long.split('>')[0]
+
+
 @given(HOSTILE)
 def test_a_label_is_short_and_printable_and_reads_as_it_is(name):
     """Control characters as escapes; what is escaped for the page is not for the reader."""

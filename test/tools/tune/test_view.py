@@ -13,6 +13,7 @@ from pathlib import Path
 import re
 from types import SimpleNamespace
 
+from moved_arm import GuidedHand, MovedArm, SERVOS as HAND_MOVED
 import numpy as np
 import pytest
 from zoo.elements import transmission, urdf
@@ -23,7 +24,9 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
-from transmission_bridge.tools.tune.robots import FileRobot
+from transmission_bridge.tools.calibration.guide import HandGuide
+from transmission_bridge.tools.tune.model import TuneModel
+from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot, RobotState
 from transmission_bridge.tools.tune.server import open_server, RequestGuard
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
@@ -99,11 +102,11 @@ class Page:
 def open_page(request):
     """Return a function that opens a page of a robot from a file, or another one of a session."""
 
-    def open_one(data=ARM, output='', may_change=True, session=None) -> Page:
+    def open_one(data=ARM, output='', may_change=True, session=None, robot=None) -> Page:
         server = open_server(RequestGuard('127.0.0.1'), '127.0.0.1', 9400, 'test')
         request.addfinalizer(server.stop)
         if session is None:
-            robot = FileRobot(data, RobotTransmissions(load_description(data)), {})
+            robot = robot or FileRobot(data, RobotTransmissions(load_description(data)), {})
             settings = PageSettings(may_change, output, False, Packages())
             session = TuneSession(server, robot, settings, PageView)
         return Page(session, server)
@@ -320,6 +323,71 @@ def test_measured_stops_are_written_as_limits_if_the_user_asks(open_page, tmp_pa
     yaml.robot.stops = page.robot.stops
     yaml.refresh()
     assert 'Write the stops as <limit> too' not in yaml.widgets
+
+
+class HandMoved(BridgeRobot):
+    """The robot of a bridge that answers at once, with an arm that a hand moves."""
+
+    def __init__(self) -> None:
+        self.arm = MovedArm(HAND_MOVED, np.random.default_rng(2), miss=0.0, flips=0.0)
+        self.model = TuneModel(HAND_MOVED.encode(), self.arm.robot)
+        self.visuals, self.bridge, self.n_starts = HAND_MOVED.encode(), '/bridge', 1
+        self.calibration, self.stored, self.stops, self._receivers = None, '', {}, {}
+
+    def spin_for(self, seconds: float) -> None:
+        """End what was written."""
+        if self.calibration is not None and self.calibration.written is not None:
+            self._end_calibration(self.calibration)
+
+    def begin_calibration(self) -> None:
+        """Begin without topics."""
+        self.calibration = HandGuide(self.arm.hand, {})
+
+    def store_numbers(self, values, done) -> None:
+        """Answer at once."""
+        self.model.accept_values(values)
+        done('12 numbers in tuned.json', '')
+
+    def follow_topics(self, receivers, **_) -> None:
+        """Follow none."""
+
+    def read_state(self) -> RobotState:
+        """Return a state at rest."""
+        zeros = np.zeros((3, len(self.model.robot.joint_names)))
+        return RobotState(zeros, zeros, zeros[0], zeros[0], zeros[0] > 0.0, zeros[0] * np.nan)
+
+    def describe_problem(self) -> str:
+        """Return that it is there."""
+        return ''
+
+    def list_warnings(self) -> tuple[str, ...]:
+        """Return a sentence that is wider than the page."""
+        return ('joints: ' + 'far beyond its limits ' * 20,)
+
+
+def test_a_calibration_keeps_its_widgets_and_says_what_was_done(open_page):
+    """No step moves a button; after *Write* the page is done, or begins again."""
+    page = open_page(robot=HandMoved())
+    robot, begin = page.robot, page.widgets['Begin']
+    page.do('Begin')
+    assert page.widgets['The torque is off'] is begin
+    page.do('The torque is off')
+    hand = GuidedHand(robot.arm, robot.calibration)
+    hand.press()
+    page.refresh()
+    write = page.widgets['Write 0 joints to the bridge']
+    assert (begin.label, begin.disabled, write.disabled) == ('It moved that way', True, True)
+    assert page.widgets['Start from here'].visible
+    hand.run()
+    page.refresh()
+    assert page.widgets['Done'] is begin
+    assert (begin.color, page.widgets['Calibrate again'].color) == ('green', 'gray')
+    assert 'The bridge uses the new numbers' in page.text
+    assert '12 numbers in tuned.json' in page.text
+    assert 'The URDF still has the old numbers: tab Save' in page.text
+    page.do('Done')
+    assert begin.label == 'Begin'
+    assert 'Calibrate again' not in page.widgets
 
 
 def test_a_read_only_page_has_nothing_to_change(open_page):
