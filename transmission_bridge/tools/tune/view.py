@@ -25,46 +25,8 @@ from transmission_bridge.tools.tune.session import TuneSession
 from transmission_bridge.tools.tune.texts import format_line, format_note
 from transmission_bridge.tools.tune.tune_panel import TunePanel
 
-
-class HeadPanel:
-    """The panel."""
-
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._widgets = page.make_widgets(page.client.gui.add_folder(None))
-
-    def show(self) -> None:
-        """Show the present state."""
-        session, robot = self._page.session, self._page.session.robot
-        text, kind, gone = '   '.join(robot.list_warnings()), 'care', ''
-        if isinstance(robot, FileRobot):
-            text, kind = 'From a file, without a robot: the sliders move it.', 'dim'
-        if not session.settings.may_change:
-            text, kind = f'Read-only page.   {text}', 'dim'
-        if problem := robot.describe_problem():
-            text, kind, gone = problem, 'bad', texts.GONE
-        self._widgets.add_text(gone + format_line(text, kind))
-        self._widgets.show_changes()
-
-
 #: Rows of the table of joints.
 _MOST_JOINTS = 300
-
-
-class JointsPanel:
-    """The panel."""
-
-    def __init__(self, page: Page, tab: Any) -> None:
-        self._page, self._widgets = page, page.make_widgets(tab)
-
-    def show(self) -> None:
-        """Show the present state."""
-        n_joints = len(self._page.model.robot.joint_names)
-        n_more = n_joints - _MOST_JOINTS
-        text = self._page.format_bars('joint', range(min(n_joints, _MOST_JOINTS)))
-        text += format_note(f'and {n_more} more' if n_more > 0 else '', 'dim')
-        self._widgets.add_text(text)
-        self._widgets.show_changes()
 
 
 class RobotPanel:
@@ -128,15 +90,14 @@ class PageView:
         gui.main_panel.dock_right()
         gui.main_panel.set_width(380)
         gui.add_html(texts.STYLE)
-        self._head = HeadPanel(self.page)
+        self._head = self.page.make_widgets(gui.add_folder(None))
         tabs = gui.add_tab_group()
         tune, joints, calibrate, robot, save = map(
             tabs.add_tab, ('Tune', 'Joints', 'Calibrate', 'Robot', 'Save')
         )
-        self._tune = TunePanel(self.page, tune)
+        self._tune, self._joints = TunePanel(self.page, tune), self.page.make_widgets(joints)
         self._panels = (
             self._tune,
-            JointsPanel(self.page, joints),
             CalibratePanel(self.page, calibrate),
             RobotPanel(self.page, robot, self._tune.set_degrees),
             SavePanel(self.page, save),
@@ -157,10 +118,32 @@ class PageView:
 
     def refresh_widgets(self) -> None:
         """Show the present state."""
-        self._head.show()
+        self._show_head()
         self._tune.show_choice()
         model = self.page.session.robot.model
         if model is not None:
             self.page.model, self.page.state = model, self.page.session.robot.read_state()
+            self._show_joints()
             for panel in self._panels:
                 panel.show()
+
+    def _show_head(self) -> None:
+        """Show in one line what the robot is, and what the bridge finds."""
+        session, robot, gone = self.page.session, self.page.session.robot, ''
+        text, kind = '   '.join(robot.list_warnings()), 'care'
+        if isinstance(robot, FileRobot):
+            text, kind = 'From a file, without a robot: the sliders move it.', 'dim'
+        if not session.settings.may_change:
+            text, kind = f'Read-only page.   {text}', 'dim'
+        if problem := robot.describe_problem():
+            text, kind, gone = problem, 'bad', texts.GONE
+        self._head.add_text(gone + format_line(text, kind))
+        self._head.show_changes()
+
+    def _show_joints(self) -> None:
+        n_joints = len(self.page.model.robot.joint_names)
+        text = self.page.format_bars('joint', range(min(n_joints, _MOST_JOINTS)))
+        n_more = n_joints - _MOST_JOINTS
+        text += format_note(f'and {n_more} more' if n_more > 0 else '', 'dim')
+        self._joints.add_text(text)
+        self._joints.show_changes()
