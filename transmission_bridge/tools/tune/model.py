@@ -133,16 +133,6 @@ class TuneModel:
             for name, tunable in list_parameter_names(robot).tunables.items()
             if not tunable.is_flag
         }
-        self._of: dict[str, list[str]] = {}
-        for name, tunable in self._described.items():
-            self._of.setdefault(tunable.transmission, []).append(name)
-        self._binding = {binding.spec.name: binding for binding in robot.bindings}
-        #: Name of the transmission of each joint.
-        self._transmission = {
-            member.name: binding.spec.name
-            for binding in robot.bindings
-            for member in (binding.spec.joints if binding.spec.type else ())
-        }
         #: Differences from the description, ``None`` until they are computed again.
         self._changed: dict[str, tuple[float, float]] | None = None
         #: Time [s] of each change that can be undone, and the values before it.
@@ -152,7 +142,12 @@ class TuneModel:
 
     def list_numbers(self, transmission: str) -> tuple[Number, ...]:
         """Return the numbers of a transmission, with their current values."""
-        return tuple(map(self.find_number, self._of.get(transmission, ())))
+        return tuple(map(self.find_number, self._list_names(transmission)))
+
+    def _list_names(self, transmission: str) -> list[str]:
+        """Return the names of the parameters of a transmission."""
+        described = self._described.items()
+        return [name for name, number in described if number.transmission == transmission]
 
     def find_number(self, name: str) -> Number:
         """Return the number of a parameter, with its current value."""
@@ -165,10 +160,6 @@ class TuneModel:
     def find_value(self, name: str) -> float:
         """Return the current value of a parameter."""
         return self.robot.parameters[name.removeprefix(PREFIX)].value
-
-    def read_described_value(self, name: str) -> float:
-        """Return the value of a parameter in the description."""
-        return self._described[name].value
 
     def list_changes(self) -> dict[str, tuple[float, float]]:
         """Return the described and the current values that differ, by parameter."""
@@ -200,7 +191,6 @@ class TuneModel:
         shifts: list[JointShift] = []
         changes: list[RatioChange] = []
         for name in dict.fromkeys(self._described[number].transmission for number in values):
-            binding = self._binding[name]
             former, later = (self._find_binding(robot, name) for robot in (self.robot, tuned))
             try:
                 changes += list_changed_ratios(former, later, position)
@@ -208,7 +198,7 @@ class TuneModel:
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
                 JointShift(self.robot.joint_names[row], float(before[row]), float(after[row]))
-                for row in binding.all_joints
+                for row in former.all_joints
                 if before[row] != after[row]
             ]
         return Preview(tuned, tuple(shifts), tuple(changes))
@@ -301,12 +291,14 @@ class TuneModel:
         :param position: Actuator positions [rad or m], NaN if unknown.
         :raises NotPossible: If no number reverses the joint by its sign.
         """
-        transmission = self._transmission.get(joint)
-        if transmission is None:
+        for binding in self.robot.bindings:
+            names = [member.name for member in binding.spec.joints]
+            if binding.spec.type and joint in names:
+                break
+        else:
             raise NotPossible(f'{joint} has no transmission')
-        binding = self._binding[transmission]
-        row = [member.name for member in binding.spec.joints].index(joint)
-        ratios = np.abs(compute_ratios_at(self._find_binding(self.robot, transmission), position))
+        transmission, row = binding.spec.name, names.index(joint)
+        ratios = np.abs(compute_ratios_at(binding, position))
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
         candidates: list[tuple[int, dict[str, float]]] = []
         for names in self._list_sign_candidates(transmission, joint, row):
@@ -322,7 +314,7 @@ class TuneModel:
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return groups of numbers that may have a wrong sign, most likely first."""
-        paths = {name: self._described[name].path for name in self._of.get(transmission, ())}
+        paths = {name: self._described[name].path for name in self._list_names(transmission)}
         reductions = [name for name, path in paths.items() if path[-1] == 'mechanical_reduction']
         direct = [name for name in reductions if paths[name][:2] == ('joints', joint)]
         entries = [
@@ -338,7 +330,9 @@ class TuneModel:
         :raises NotPossible: If no number differs.
         """
         changed = self.list_changes()
-        values = {name: changed[name][0] for name in self._of[transmission] if name in changed}
+        values = {
+            name: changed[name][0] for name in self._list_names(transmission) if name in changed
+        }
         if not values:
             raise NotPossible('all numbers have the values of the URDF')
         return values

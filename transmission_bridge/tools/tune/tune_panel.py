@@ -243,12 +243,13 @@ class TunePanel:
         low = -math.inf if tunable.minimum is None else tunable.minimum
         high = math.inf if tunable.maximum is None else tunable.maximum
         suffix = ', not zero' if tunable.nonzero else ''
+        described = page.model.original.parameters[tunable.name]
         self._widgets.add_widget(
             *('text', name, partial(self._change.store_text, name)),
             label=f'{label} [{units.name_unit(unit)}]' if unit else label,
             value=text,
             hint=f'{tunable.description} Range {low:g} to {high:g} {unit}{suffix}. URDF: '
-            f'{units.format_field(page.model.read_described_value(name), unit)}. '
+            f'{units.format_field(described.value, unit)}. '
             f'Parameter {shorten_label(name)}',
         )
         span, value = self._spans.get(name), tunable.value
