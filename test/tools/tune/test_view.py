@@ -275,7 +275,6 @@ def test_numbers_that_a_bridge_lost_are_set_again_by_undo(open_page):
     page = open_page()
     page.robot.model.accept_values({OFFSET: 0.55})
     page.robot.model.accept_restarted_bridge({OFFSET: 0.25}, 0.0)
-    page.robot.n_starts = 2
     page.refresh()
     assert 'The bridge has started again' in page.text
     page.do('Undo')

@@ -153,8 +153,10 @@ class ChangePanel:
         if self._question:
             options = ('Do it', 'Cancel')
         text, kind, n_starts = self._message
-        if n_starts != page.session.robot.n_starts:
+        if model.has_lost:
             text, kind = 'The bridge has started again: Undo sets the numbers from before.', 'care'
+        elif n_starts != page.session.robot.n_starts:
+            text = ''
         content = format_note(text, kind)
         is_possible = False
         try:

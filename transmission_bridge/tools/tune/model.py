@@ -121,6 +121,7 @@ class TuneModel:
     :ivar robot: The maps with the current numbers.
     :ivar original: The maps with the numbers of the description.
     :ivar limits: Limits of all joints, by name.
+    :ivar has_lost: Whether the last step is a start of the bridge that lost numbers.
     """
 
     def __init__(self, description: bytes, robot: RobotTransmissions) -> None:
@@ -135,6 +136,7 @@ class TuneModel:
         }
         #: Differences from the description, ``None`` until they are computed again.
         self._changed: dict[str, tuple[float, float]] | None = None
+        self.has_lost = False
         #: Time [s] of each change that can be undone, and the values before it.
         self._done: list[tuple[float, Mapping[str, float]]] = []
 
@@ -231,6 +233,7 @@ class TuneModel:
         lost = {name: value for name, value in before.items() if self.find_value(name) != value}
         if lost:
             self.record_step(lost, now)
+            self.has_lost = True
 
     def record_step(self, before: Mapping[str, float], now: float) -> None:
         """
@@ -244,6 +247,7 @@ class TuneModel:
             before = first
             self._done.pop()
         self._done.append((now, dict(before)))
+        self.has_lost = False
         del self._done[:-_MOST_STEPS]
 
     def list_step_values(self) -> Mapping[str, float]:
@@ -259,6 +263,7 @@ class TuneModel:
     def finish_step(self) -> None:
         """Forget the last step, because it is undone."""
         self._done.pop()
+        self.has_lost = False
 
     # -- proposals -------------------------------------------------------------------------------
 
