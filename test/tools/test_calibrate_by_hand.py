@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 
+from hypothesis import example, given, strategies as st
 from moved_arm import (
     ANKLE,
     GEARED,
@@ -32,6 +33,7 @@ from transmission_bridge.tools.calibrate import HandScreen
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import HandCalibration
 from transmission_bridge.tools.calibration.moved import compute_spread_factor, JointTrack, Range
+from transmission_bridge.tools.calibration.numbers import fit_numbers, Known
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
@@ -115,6 +117,18 @@ def test_the_spread_of_approaches_covers_95_percent():
         misses = np.sort(random.uniform(0.0, random.uniform(0.01, 2.0), (20_000, count)), axis=1)
         beyond = misses[:, 0] <= compute_spread_factor(count) * (misses[:, -1] - misses[:, 0])
         assert beyond.mean() == pytest.approx(0.95, abs=0.006)
+
+
+@example(-math.pi, 4.95)
+@given(st.floats(-7.0, 7.0), st.floats(-7.0, 7.0))
+def test_an_offset_is_found_from_every_first_value(start, offset):
+    """Also where the search comes by zero, at which steps of a relative size are nothing."""
+    (moved,) = HandCalibration(load(urdf({'arm': stops()}, servo('arm'))), {}).transmissions
+    joints, path = np.array([[-1.5], [1.5]]), moved.zeros[0].path
+    known = Known(joints - offset, joints, np.zeros((2, 1)))
+    fit = fit_numbers(moved.maps, known, [path], {path: start})
+    assert fit.missing == ()
+    assert fit.values[path] == pytest.approx(offset, abs=1e-9)
 
 
 def test_unknown_reductions_need_both_stops_twice(seed):
