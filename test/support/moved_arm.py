@@ -73,6 +73,8 @@ class MovedArm:
     :param wraps: Whether encoders count one turn only.
     :param beyond: Largest distance of each stop from the limit [rad], at random.
     :param slips: Probability that a hand turns back before it reaches a stop.
+    :param at_stops: Probability that a joint starts at one of its stops.
+    :ivar update: Is called five times a second, as a page is.
     """
 
     text: str
@@ -85,6 +87,7 @@ class MovedArm:
     miss: float = MISS
     beyond: float = 0.0
     slips: float = 0.0
+    at_stops: float = 0.0
     time: float = 0.0
     seconds: float = 0.0
 
@@ -121,6 +124,10 @@ class MovedArm:
             name: self.random.uniform(0.8 * lower, 0.8 * upper)
             for name, (lower, upper) in self.stops.items()
         }
+        for name, ends in self.stops.items() if self.at_stops else ():
+            if self.random.random() < self.at_stops:
+                self.joints[name] = self.random.choice(ends)
+        self.update, self._readings, self._sent = lambda: None, 0, {}
         self.send()
 
     def send(self):
@@ -128,14 +135,20 @@ class MovedArm:
         positions = np.full(len(self.robot.actuator_names), np.nan)
         for binding in self.robot.bindings:
             maps, values = self.hidden[binding.spec.name]
-            joints = np.array([self.joints[member.name] for member in binding.spec.joints])
-            found = maps.build(values).joint_to_actuator('position', joints[np.newaxis])[0]
-            positions[list(binding.actuators)] = found
+            joints = np.array([[self.joints[member.name] for member in binding.spec.joints]])
+            before = self._sent.get(binding.spec.name)
+            if before is None or not np.array_equal(before[0], joints):
+                before = joints, maps.build(values).joint_to_actuator('position', joints)[0]
+                self._sent[binding.spec.name] = before
+            positions[list(binding.actuators)] = before[1]
         positions = np.round(positions / _STEP) * _STEP
         if self.wraps:
             positions = np.mod(positions, 2.0 * math.pi)
         self.time += 1.0 / self.rate
         self.hand.add_reading(positions, self.time)
+        self._readings += 1
+        if self._readings % 12 == 0:
+            self.update()
 
     def move(self, name, to, seconds=1.0):
         """Move a joint by hand: smooth on the whole, with jerks and pauses."""
@@ -166,9 +179,9 @@ class MovedArm:
             name, way = track.name, 0.2 * track.span
             if self.joints[name] + way > track.limits.upper - 0.05:
                 self.move(name, track.limits.lower + 0.1 * track.span)
-            self.hand.begin_move(each, place)
+            each.begin_move(place)
             self.move(name, self.joints[name] + way)
-            self.hand.end_move()
+            each.end_move()
 
     def approach(self, name, side, miss=None):
         """Move a joint to a stop, or almost, and back."""
@@ -204,6 +217,7 @@ class GuidedHand:
 
     def __init__(self, arm, guide):
         self.arm, self.guide, self.presses = arm, guide, 0
+        arm.update = guide.update
 
     def press(self, act=None):
         """Press the button of the step, or another one."""
@@ -223,11 +237,13 @@ class GuidedHand:
             self.press()
         elif step.primary is not None and step.side:
             lower, upper = arm.stops[step.joint]
-            if arm.joints[step.joint] > upper - 0.25 * (upper - lower):
-                arm.move(step.joint, upper - 0.6 * (upper - lower))
+            way = 0.2 * (upper - lower)
             arm.rest()
-            guide.update()
-            arm.move(step.joint, arm.joints[step.joint] + 0.2 * (upper - lower))
+            if arm.joints[step.joint] + way > upper:  # it stops at once
+                arm.move(step.joint, upper)
+                arm.move(step.joint, upper - 1.5 * way)
+                self.press(step.second)
+            arm.move(step.joint, arm.joints[step.joint] + way)
         else:
             for side in (step.side,) if step.side else (1, -1):
                 arm.approach(step.joint, side)

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 
+from hypothesis import example, given, strategies as st
 from moved_arm import (
     ANKLE,
     GEARED,
@@ -28,10 +29,11 @@ import numpy as np
 import pytest
 from zoo.elements import load, params, transmission, urdf
 
+from transmission_bridge.tools.calibrate import HandScreen
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.screen import HandScreen
-from transmission_bridge.tools.calibration.track import compute_spread_factor, JointTrack, Range
+from transmission_bridge.tools.calibration.moved import compute_spread_factor, JointTrack, Range
+from transmission_bridge.tools.calibration.numbers import fit_numbers, Known
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
@@ -117,6 +119,18 @@ def test_the_spread_of_approaches_covers_95_percent():
         assert beyond.mean() == pytest.approx(0.95, abs=0.006)
 
 
+@example(-math.pi, 4.95)
+@given(st.floats(-7.0, 7.0), st.floats(-7.0, 7.0))
+def test_an_offset_is_found_from_every_first_value(start, offset):
+    """Also where the search comes by zero, at which steps of a relative size are nothing."""
+    (moved,) = HandCalibration(load(urdf({'arm': stops()}, servo('arm'))), {}).transmissions
+    joints, path = np.array([[-1.5], [1.5]]), moved.zeros[0].path
+    known = Known(joints - offset, joints, np.zeros((2, 1)))
+    fit = fit_numbers(moved.maps, known, [path], {path: start})
+    assert fit.missing == ()
+    assert fit.values[path] == pytest.approx(offset, abs=1e-9)
+
+
 def test_unknown_reductions_need_both_stops_twice(seed):
     """Then reduction and offset are within their uncertainty."""
     text = urdf({'arm': stops()}, servo('arm', -100.0))
@@ -152,9 +166,10 @@ def test_the_direction_comes_first():
     arm.hand.is_confirmed = True
     for outcome in judged(arm).values():
         assert outcome.refusal.endswith('towards positive first')
-    arm.hand.begin_move(*arm.hand.joints[0])
+    moved = arm.hand.transmissions[0]
+    moved.begin_move(0)
     arm.send()
-    assert 'has hardly moved' in arm.hand.end_move()
+    assert 'has hardly moved' in moved.end_move()
 
 
 def test_exchanged_motors_are_named_and_nothing_is_known():
@@ -164,9 +179,9 @@ def test_exchanged_motors_are_named_and_nothing_is_known():
     (wrist,) = hand.transmissions
     for place, way in ((0, (50.0, 50.0)), (1, (-50.0, 50.0))):
         hand.add_reading(np.zeros(2), 0.0)
-        hand.begin_move(wrist, place)
+        wrist.begin_move(place)
         hand.add_reading(0.3 * np.array(way), 1.0)
-        hand.end_move()
+        wrist.end_move()
         hand.add_reading(np.zeros(2), 2.0)
     outcome = hand.judge(wrist)
     assert not outcome.values
@@ -203,12 +218,12 @@ def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
     assert 'moved too fast' in hand.trouble
     assert hand.tracks[0].find_stop(1) is None
     # So does one whose readings stopped, and a direction that was begun before.
-    arm.hand.begin_move(hand, 0)
+    hand.begin_move(0)
     hand.trouble = ''
     arm.hand.add_reading(np.array([4.0]), arm.time + 11.0)
     assert 'or they stopped' in hand.trouble
-    arm.hand.end_move()
-    assert math.isnan(arm.hand.measure_move(hand, 0)[0])
+    hand.end_move()
+    assert math.isnan(hand.measure_move(0)[0])
 
 
 def test_a_type_without_zeros_of_its_actuators_is_refused():
@@ -218,9 +233,9 @@ def test_a_type_without_zeros_of_its_actuators_is_refused():
     hand = HandCalibration(load(text), {})
     (grip,) = hand.transmissions
     hand.add_reading(np.array([0.5]), 0.0)
-    hand.begin_move(grip, 0)
+    grip.begin_move(0)
     hand.add_reading(np.array([1.0]), 1.0)
-    hand.end_move()
+    grip.end_move()
     assert 'has no number for the zero of each actuator' in hand.judge(grip).refusal
 
 
@@ -233,6 +248,12 @@ def test_where_a_motion_begins_or_turns_elsewhere_is_no_stop():
             track.add_reading(position, np.array([position]))
         return [track.count_approaches(side) for side in (-1, 1)]
 
+    # At its stop already: away from it, to it, and away again is one approach.
+    track.asked = 1
+    assert sweep(1.5, 1.1, 1.5) == [0, 0]
+    assert sweep(1.1) == [0, 1]
+    track.forget()
+    track.asked = None
     assert sweep(-1.0, 1.0) == [0, 0]
     assert sweep(0.0) == [0, 1]
     assert sweep(1.01) == [0, 1]
@@ -264,6 +285,53 @@ def test_a_hand_that_does_what_each_step_asks_writes_numbers_that_are_right(
     for outcome in guide.written:
         for name, error in arm.compute_errors(outcome).items():
             assert error <= min(BOUND, outcome.uncertainty[name]) + TICK
+
+
+def test_joints_that_start_at_their_stops_need_no_step_twice(seed):
+    """
+    As the step says, such a joint is moved back, from where its direction is shown.
+
+    Its stop is known from the next approach, also if the direction had the other sign.
+    """
+    random = np.random.default_rng([8, seed])
+    arm = MovedArm(SERVOS, random, at_stops=1.0, miss=math.radians(0.2))
+    n_stopped = sum(arm.joints[name] > 0.9 * upper for name, (_, upper) in arm.stops.items())
+    guide = HandGuide(arm.hand, {})
+    hand = GuidedHand(arm, guide)
+    hand.press()
+    hand.press()
+    titles = []
+    while guide.step.joint:
+        titles += [guide.step.title] if guide.step.title not in titles[-1:] else []
+        hand.do_step()
+    assert len(titles) == len(set(titles)) == 6 * 4 - 1
+    assert not any('again' in title for title in titles)
+    # The two of the beginning, two for each joint but one for the last, and those at a stop.
+    assert hand.presses == 2 + 2 * 6 - 1 + n_stopped
+    for outcome in guide.outcomes:
+        assert max(arm.compute_errors(outcome).values()) <= BOUND
+
+
+def test_the_bar_shows_what_was_measured(seed):
+    """From the left until a stop is known, then at that stop."""
+    arm = MovedArm(urdf({'arm': stops()}, servo('arm')), np.random.default_rng(seed), flips=0.0)
+    guide = HandGuide(arm.hand, {})
+    guide.is_safe = True
+    guide.answer(is_confirmed=True)
+    arm.move('arm', 0.0)
+    arm.hand.transmissions[0].start_again()
+    arm.rest()
+    guide.update()
+    assert guide.sweep[:2] == pytest.approx((0.0, 0.0), abs=0.01)
+    assert guide.sweep.texts[::2] == ('', '')
+    arm.move('arm', 0.9)
+    assert guide.sweep[:3] == pytest.approx((0.0, 0.3, 0.3), abs=0.02)
+    guide.press()
+    guide.update()
+    arm.approach('arm', 1, 0.0)
+    assert guide.sweep.high == pytest.approx(1.0, abs=0.01)
+    assert guide.sweep.now == pytest.approx((arm.joints['arm'] + 1.5) / 3.0, abs=0.01)
+    assert guide.sweep.texts[::2] == ('-85.9 deg', '85.9 deg')
 
 
 def test_measured_stops_are_inside_of_the_true_ones(seed):
@@ -318,7 +386,7 @@ def test_what_is_left_out_is_not_written_and_write_says_what_is_missing(seed):
     guide = HandGuide(arm.hand, {})
     guide.is_safe = True
     approach_all(arm)
-    arm.hand.start_again(arm.hand.transmissions[2])
+    arm.hand.transmissions[2].start_again()
     assert guide.write_obstacle == 'without a result: elbow'
     guide.press(guide.write_act)
     assert guide.troubles == ['nothing is written: without a result: elbow']
@@ -349,7 +417,7 @@ def test_a_joint_without_number_or_limits_is_not_asked_for_its_stops():
     for time, position in ((0.0, 0.0), (1.0, 1.0)):
         hand.add_reading(np.array([0.0, position]), time)
         if not time:
-            hand.begin_move(*hand.joints[1])
+            hand.joints[1][0].begin_move(0)
     guide.press()
     assert guide.step.title == 'wheel needs a pose'
     guide.press(guide.step.second)

@@ -60,7 +60,7 @@ def commands_of(topic: str, level: int = OK, **clamped: object) -> Status:
     return status_of(f'commands of {topic}', level, 'inside', clamped='9', **counts)
 
 
-def lines_of(state, now=10.0, pager=None, missing=(), size=None) -> list[str]:
+def lines_of(state, now=10.0, pager=None, missing=(), size=()) -> list[str]:
     """Return the texts of a page, or without a size all lines as for a pipe."""
     top = [(sentence, 'bold red') for sentence in missing]
     lines = [text for text, _ in make_screen(state, now, top, pager or Pager(), size)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 import sys
+import textwrap
 
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description.document import description_text, parse_xml
@@ -17,14 +18,13 @@ from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
-from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
+from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
+from transmission_bridge.tools.calibration.moved import SIDES
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.outcome import name_values, Outcome
-from transmission_bridge.tools.calibration.screen import HandScreen
-from transmission_bridge.tools.calibration.track import SIDES
 from transmission_bridge.tools.cli import (
     aligned,
+    columns_of,
     Console,
     Exit,
     live_table,
@@ -39,6 +39,7 @@ from transmission_bridge.tools.cli import (
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
+from transmission_bridge.tools.watch_screen import draw_page, Line
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: Lower and upper end.
@@ -65,12 +66,16 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     setup = bridge_setup(options, [options.actuators])
     description = read_robot_file(options.file)
     robot, remarks = setup.robot(description)
-    hand = _make_hand(options, setup, robot)
-    files = [each for each in (options.lerobot, options.orca) if each]
+    periods = setup.periods(robot)
+    hand = HandCalibration(robot, periods, is_free=options.reductions, only=options.transmission)
+    hand.is_confirmed = options.stops or None
+    if not hand.transmissions:
+        raise UsageError(f"'{options.file}' has no transmission to calibrate")
+    files = [path for path in (options.lerobot, options.orca) if path]
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
         console.err.line(wrapped(printable(note), console.err.width))
-    outcomes, stops = [hand.judge(each) for each in hand.transmissions], dict[str, Range]()
+    outcomes, stops = [hand.judge(moved) for moved in hand.transmissions], dict[str, Range]()
     node = ''
     if not files:
         outcomes, stops, node = _calibrate_live(options, console, setup, robot, hand)
@@ -86,39 +91,24 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         console.err.line(AFTERWARDS)
     good = [outcome for outcome in outcomes if not outcome.refusal]
     if options.output and good:
-        data = render_numbers(
-            options.output,
-            description,
-            [
-                (
-                    each.transmission,
-                    [(path, value, _describe_change(robot, each, path))
-                     for path, value in each.values.items()],
-                )
-                for each in good
-            ],
+        before = {name: f'was {tunable.value:.9g}' for name, tunable in robot.parameters.items()}
+        entries = []
+        for outcome in good:
+            name, guess = outcome.transmission, ', a guess' * outcome.is_guess
+            values = outcome.values.items()
+            note = {path: before['.'.join((name, *path))] + guess for path, _ in values}
+            entries.append((name, [(path, value, note[path]) for path, value in values]))
+        heading = (
             'Found by "transmission_bridge calibrate"\n'
-            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
-            setup.numbers,
-            node,
-            stops,
-        )  # fmt: skip
+            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE'
+        )
+        document = options.output, description
+        data = render_numbers(*document, entries, heading, setup.numbers, node, stops)
         write_output(options.output, data, force=options.force)
         console.err.line(f'written to {printable(options.output)}')
     elif good and not options.store:
         console.err.line('nothing was kept: --output NEW writes a file, --store tells the bridge')
     return Exit.OK if len(good) == len(outcomes) else Exit.ERRORS
-
-
-def _make_hand(
-    options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
-) -> HandCalibration:
-    periods = setup.periods(robot)
-    hand = make_hand(robot, periods, is_free=options.reductions, only=options.transmission)
-    hand.is_confirmed = options.stops or None
-    if not hand.transmissions:
-        raise UsageError(f"'{options.file}' has no transmission to calibrate")
-    return hand
 
 
 def _read_files(
@@ -129,26 +119,26 @@ def _read_files(
     notes: list[str] = []
     if options.lerobot:
         ranges = lerobot.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
-        known, remarks = lerobot.list_rows(
+        given, remarks = lerobot.list_rows(
             robot, ranges, is_confirmed=options.stops, is_free=options.reductions
         )
-        rows, notes = rows | known, notes + remarks
+        rows, notes = rows | given, notes + remarks
     if options.orca:
         config = str(Path(options.orca).with_name('config.yaml'))
         files = (config, options.orca)
         hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
-        known, remarks = orca.list_rows(robot, hands)
-        rows, notes = rows | known, notes + remarks
-        for each in hand.transmissions:
-            each.is_free |= each.name in known and each.binding.transmission.is_constant
+        given, remarks = orca.list_rows(robot, hands)
+        rows, notes = rows | given, notes + remarks
+        for moved in hand.transmissions:
+            moved.is_free |= moved.name in given and moved.binding.transmission.is_constant
     for transmission in hand.transmissions:
         # Directions are as in the file or the description.
         transmission.has_directions = transmission.is_from_file = True
-        if (given := rows.get(transmission.name)) is None:
+        if (table := rows.get(transmission.name)) is None:
             transmission.problem = 'the file has no position of it'
         else:
-            transmission.is_guess = len(given.actuators) == 1
-            transmission.poses = [*zip(given.actuators, given.joints, given.slack, strict=True)]
+            transmission.is_guess = len(table.actuators) == 1
+            transmission.poses = [*zip(table.actuators, table.joints, table.slack, strict=True)]
     return notes
 
 
@@ -179,8 +169,6 @@ def _calibrate_live(
         with live_table(console) as live, open_keys(live and sys.stdin) as read_keys:
             if live is None:
                 raise UsageError('calibration by hand needs a terminal, and rich')
-            text = optional('rich.text', 'cli').Text
-            group = optional('rich.console', 'cli').Group
             written = guide.written
             while written is None:
                 client.spin_for(_PERIOD)
@@ -194,11 +182,7 @@ def _calibrate_live(
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
                         written = None
-                # Without the last line of the terminal, because writing it would scroll.
-                size = live.console.size
-                lines = screen.make_lines(size.width, size.height - 1)
-                shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
-                live.update(group(*shown), refresh=True)
+                draw_page(live, screen.make_lines)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
         stops = guide.stops if written and options.limits else {}
@@ -212,7 +196,7 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
     if not options.srdf:
         return named_values(options.pose, robot.joint_names, 'joint', robot.lost_joints)
     tree = parse_xml(description_text(read_robot_file(options.srdf), name=options.srdf))
-    states = {each.attributes.get('name', ''): each for each in tree.find_all('group_state')}
+    states = {state.attributes.get('name', ''): state for state in tree.find_all('group_state')}
     if len(options.pose) != 1 or options.pose[0] not in states:
         named = options.pose[0] if options.pose else ''
         raise UsageError(
@@ -220,9 +204,9 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
             f"found '{named}'{closest(named, states)}"
         )
     values = [joint.attributes for joint in states[options.pose[0]].find_all('joint')]
-    pairs = [f'{each.get("name")}={each.get("value")}' for each in values]
-    known = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
-    return named_values(known, robot.joint_names, 'joint', robot.lost_joints)
+    pairs = [f'{joint.get("name")}={joint.get("value")}' for joint in values]
+    present = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
+    return named_values(present, robot.joint_names, 'joint', robot.lost_joints)
 
 
 # -- Results --------------------------------------------------------------------------------------
@@ -241,7 +225,7 @@ def list_result_lines(
         (name, f'{before[name]:.6g}', f'{value:.6g}')
         for name, value in name_values(outcomes).items()
     ]
-    tracks = {track.name: track for each in hand.transmissions for track in each.tracks}
+    tracks = {track.name: track for moved in hand.transmissions for track in moved.tracks}
     for joint, measured in stops.items():
         limits = tracks[joint].limits
         for side, old, new in zip(
@@ -249,21 +233,114 @@ def list_result_lines(
         ):
             rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
     yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
-    for each in outcomes:
-        if each.refusal:
-            yield f'{each.transmission} keeps its numbers: {each.refusal}'
+    for outcome in outcomes:
+        if outcome.refusal:
+            yield f'{outcome.transmission} keeps its numbers: {outcome.refusal}'
             continue
-        about = ', '.join(
-            f'{name} ± {tracks[name].format_way(away)}' for name, away in each.uncertainty.items()
-        )
-        kind = 'a guess, ' if each.is_guess else ''
-        notes = ''.join(f'; {note}' for note in each.notes)
-        yield f'{each.transmission}: {kind}{about}{notes}'
-    known = [outcome for outcome in outcomes if not outcome.refusal]
-    if known and (worst := max(known, key=lambda each: each.contradiction)).contradiction:
+        sizes = outcome.uncertainty.items()
+        about = ', '.join(f'{name} ± {tracks[name].format_way(away)}' for name, away in sizes)
+        kind = 'a guess, ' if outcome.is_guess else ''
+        notes = ''.join(f'; {note}' for note in outcome.notes)
+        yield f'{outcome.transmission}: {kind}{about}{notes}'
+    good = [outcome for outcome in outcomes if not outcome.refusal]
+    if good and (worst := max(good, key=lambda outcome: outcome.contradiction)).contradiction:
         yield f'largest contradiction: {worst.contradiction:.2g} in {worst.transmission}'
 
 
-def _describe_change(robot: RobotTransmissions, outcome: Outcome, path: Sequence[str]) -> str:
-    before = robot.parameters['.'.join((outcome.transmission, *path))].value
-    return f'was {before:.9g}' + (', a guess' if outcome.is_guess else '')
+# -- The terminal ---------------------------------------------------------------------------------
+
+
+class HandScreen:
+    """
+    The screen.
+
+    :param guide: The steps.
+    """
+
+    def __init__(self, guide: HandGuide) -> None:
+        self._guide, self._shows_others = guide, False
+
+    def handle_keys(self, keys: str) -> None:
+        """Do what keys mean; unknown keys are ignored."""
+        guide = self._guide
+        for key in keys:
+            acts = {'q': guide.others['q']}
+            if guide.is_safe:
+                acts = {'w': guide.write_act, **guide.others}
+            if key == 'n':
+                guide.press()
+            elif key == 'o':
+                guide.press(guide.step.second)
+            elif key == '?':
+                self._shows_others = not self._shows_others
+            elif key in acts:
+                guide.press(acts[key])
+
+    def make_lines(self, width: int, height: int) -> list[Line]:
+        """Return the lines that fit a terminal; what matters least is left out first."""
+        guide, step, progress = self._guide, self._guide.step, self._guide.list_progress()
+        acts = {'n': step.primary, 'o': step.second, 'w': guide.write_act}
+        ways = ['?: other ways']
+        if not guide.is_safe:
+            acts, ways = {'n': step.primary}, []
+        elif self._shows_others:
+            acts, ways = {**guide.others}, ['?: back']
+        texts = [f'{key}: {act.label}' for key, act in acts.items() if act and key != 'q']
+        n_known = sum(joint.is_known for joint in progress)
+        keys = [*texts, 'q: end', *ways]
+        # In the order of the screen, each with its rank.
+        parts = [
+            (4, f'{n_known} of {len(progress)} joints known', 'dim'),
+            (0, step.title, 'bold'),
+            (1, ' '.join(guide.troubles), 'bold red'),
+            (3, step.hint, ''),
+            (2, self._draw_sweep(width), 'cyan'),
+            (1, step.obstacle, 'yellow'),
+            (0, '   '.join(_keep_whole(text, width) for text in keys), 'green'),
+            (5, guide.write_obstacle if guide.is_safe else '', 'dim'),
+        ]
+        blocks = [[(line, style) for line in _wrap(text, width)] for _, text, style in parts]
+        for n in sorted(range(len(parts)), key=lambda n: parts[n][0]):
+            if len(blocks[n]) > height:
+                blocks[n] = []
+            height -= len(blocks[n])
+        blocks.insert(6, self._draw_table(width, height) if guide.is_safe else [])
+        return [line for block in blocks for line in block]
+
+    def _draw_sweep(self, width: int) -> str:
+        """Return the bar between the limits of the joint, and the way below it."""
+        sweep = self._guide.sweep
+        if sweep is None:
+            return ''
+        count = min(width, 60) - 2
+        low, high, now = (round(share * (count - 1)) for share in sweep[:3])
+        cells = ['=' if low <= cell <= high else '-' for cell in range(count)]
+        cells[now] = '|'
+        lower, middle, upper = (_keep_whole(text, width) for text in sweep.texts)
+        return f'[{"".join(cells)}] {middle} {_keep_whole(f"({lower} .. {upper})", width)}'
+
+    def _draw_table(self, width: int, height: int) -> list[Line]:
+        """Return a heading and rows, those around the present joint, if they fit."""
+        progress = self._guide.list_progress()
+        rows: list[tuple[str, ...]] = [('', 'JOINT', 'ARROW', 'UPPER', 'LOWER', 'RESULT')]
+        rows += [
+            ('>' * joint.is_here, joint.name, *joint.done, joint.result) for joint in progress
+        ]
+        heading, *texts = aligned(rows)
+        if height < 2 or max(map(columns_of, (heading, *texts))) > width:
+            return []
+        styles = ('green' if joint.is_known else '' for joint in progress)
+        here = next(n for n, joint in enumerate(progress) if joint.is_here)
+        begin = max(min(here - height // 2, len(texts) - height + 1), 0)
+        lines = [*zip(texts, styles, strict=True)][begin : begin + height - 1]
+        return [(heading, 'dim'), *lines]
+
+
+def _keep_whole(text: str, width: int) -> str:
+    return text.replace(' ', '\xa0') if len(text) <= width else text
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Return a text in lines; names and keys stay whole."""
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace('\xa0', ' ') for line in lines]

@@ -14,6 +14,7 @@ import re
 import sys
 import textwrap
 import time
+from typing import Any
 
 from transmission_bridge.bridge.diagnostics import ERROR, WARN
 from transmission_bridge.tools.cli import (
@@ -118,7 +119,7 @@ def make_screen(
     now: float,
     top: Sequence[Line],
     pager: Pager,
-    size: tuple[int, int] | None = None,
+    size: Sequence[int] = (),
 ) -> list[Line]:
     """
     Return the lines of a page that fits a terminal, or all lines.
@@ -129,7 +130,7 @@ def make_screen(
 
     :param top: First lines.
     :param pager: Selects the rows; its page number is updated.
-    :param size: Columns and lines of the page, at least eight lines.
+    :param size: Columns and lines of the page, at least eight lines; empty for all lines.
     """
     findings = [
         (printable(f'{_LEVELS.get(level, "STALE")} {text}'), 'red' if level >= ERROR else 'yellow')
@@ -141,7 +142,7 @@ def make_screen(
         age, rate = state.compute_age(topic, now), state.compute_rate(topic, now)
         latest = 'no message yet' if age is None else f'{rate:.0f} Hz, {age:.2f} s ago'
         topics.append((f'{topic}: {latest}', ''))
-    if size is None:
+    if not size:
         blocks = [[*first, *findings], _format_table(rows, rows, math.inf), topics]
         return [line for block in blocks if block for line in (*block, ('', ''))]
     width, height = size
@@ -189,21 +190,21 @@ def _format_table(shown: Sequence[WatchRow], rows: Sequence[WatchRow], width: fl
     """
     lines: list[Line] = []
     for kind in ('joint', 'actuator'):
-        own = [row for row in rows if row.kind == kind]
+        members = [row for row in rows if row.kind == kind]
         counted = _COUNTED[kind]
         drivers = {
             row.units if kind == 'actuator' else row.driver_units
-            for row in own
+            for row in members
             if kind == 'actuator' or not row.numbers.keys().isdisjoint(counted)
         }
-        values = [value for row in own for key, value in row.numbers.items() if key in counted]
+        values = [value for row in members for key, value in row.numbers.items() if key in counted]
         # Whole numbers, such as ticks, if all drivers count so.
         is_whole = bool(drivers) and all(drivers) and all(value.is_integer() for value in values)
         cells = {
-            row.name: _format_cells(row, 0 if is_whole else 4, len(drivers) > 1) for row in own
+            row.name: _format_cells(row, 0 if is_whole else 4, len(drivers) > 1) for row in members
         }
         columns, longest = _choose_columns([(kind, {}), *cells.items()], width)
-        heading = {column: _format_heading(column, own) for column in columns}
+        heading = {column: _format_heading(column, members) for column in columns}
         parts = [('', kind.upper(), heading, 'bold')]
         for row in (row for row in shown if row.kind == kind):
             cells[row.name]['RANGE'] = _draw_range(row, columns.get('RANGE', 0))
@@ -250,8 +251,8 @@ def _format_heading(column: str, rows: Sequence[WatchRow]) -> str:
     texts = [text.strip() for text in units.pop().split(',')] if len(units) == 1 else ['']
     if len(texts) == 1 and texts[0] in ('rad', 'm'):
         texts = [texts[0], f'{texts[0]}/s', 'N m' if texts[0] == 'rad' else 'N']
-    place = {'POS': 0, 'MOTOR': 0, 'VEL': 1, 'EFF': 2}.get(column.split()[-1])
-    unit = texts[place] if place is not None and place < len(texts) else ''
+    number = {'POS': 0, 'MOTOR': 0, 'VEL': 1, 'EFF': 2}.get(column.split()[-1])
+    unit = texts[number] if number is not None and number < len(texts) else ''
     return f'{column.replace("CMD POS", "CMD")} {unit}'.rstrip()
 
 
@@ -285,12 +286,23 @@ def _draw_range(row: WatchRow, width: int) -> str:
     share = (position - lower) / (upper - lower)
     bar = ' ' * (width - 4)
     if 0.0 <= share <= 1.0:
-        place = round(share * (width - 5))
-        bar = f'{"-" * place}|{"-" * (width - 5 - place)}'
+        count = round(share * (width - 5))
+        bar = f'{"-" * count}|{"-" * (width - 5 - count)}'
     return f'{"<" if share < 0.0 else " "}[{bar}]{">" if share > 1.0 else " "}'
 
 
 # -- The terminal --------------------------------------------------------------------------------
+
+
+def draw_page(live: Any, make_lines: Callable[[int, int], Sequence[Line]]) -> None:
+    """Show the lines for the width and height of a terminal that is updated in place."""
+    # Without the last line of the terminal, because writing it would scroll.
+    size = live.console.size
+    # As Text, because rich interprets brackets in a str as a style.
+    text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
+    lines = make_lines(size.width, size.height - 1)
+    shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
+    live.update(group(*shown), refresh=True)
 
 
 @contextmanager
@@ -319,13 +331,9 @@ def open_screen(
                     console.out.line(line)
                 console.out.flush()
                 return False
-            # Without the last line of the terminal, because writing it would scroll.
-            size = live.console.size
-            lines = make_screen(state, now, top, pager, (size.width, size.height - 1))
-            # As Text, because rich interprets brackets in a str as a style.
-            text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
-            texts = [text(*line, no_wrap=True, overflow='crop') for line in lines]
-            live.update(group(*texts), refresh=True)
+            draw_page(
+                live, lambda width, height: make_screen(state, now, top, pager, (width, height))
+            )
             return pager.is_over
 
         yield show_state, live is not None

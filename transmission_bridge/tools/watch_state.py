@@ -115,7 +115,7 @@ class WatchState:
             robot = load_description(text)
         except TransmissionBridgeError:
             return
-        pairs = [(each.joints, each.actuators) for each in robot.transmissions]
+        pairs = [(spec.joints, spec.actuators) for spec in robot.transmissions]
         ones = [(q[0].name, a[0].name) for q, a in pairs if len(q) == len(a) == 1]
         # An actuator of several joints is in no row of a joint.
         counts = Counter(end.name for _, actuators in pairs for end in actuators)
@@ -143,9 +143,9 @@ class WatchState:
         for interface, values in arrays.items():
             column = (_COMMAND if is_command else '') + COLUMNS[interface]
             for name, value in zip(names, values, strict=False):
-                known = self._values[topic].setdefault(name, {})
+                newest = self._values[topic].setdefault(name, {})
                 if value == value or not is_command:
-                    known[column] = now, value
+                    newest[column] = now, value
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -175,9 +175,8 @@ class WatchState:
 
     @property
     def _driver_topics(self) -> list[str]:
-        named = [
-            part for each in self.bridges for part in each.statuses if _find_timeout(each, part)
-        ]
+        parts = [(bridge, part) for bridge in self.bridges for part in bridge.statuses]
+        named = [part for bridge, part in parts if _find_timeout(bridge, part)]
         return self._add_default(named, _DRIVER)
 
     @property
@@ -193,10 +192,10 @@ class WatchState:
     @property
     def has_driver(self) -> bool:
         """Whether a driver's message has arrived here, or at a bridge with a remapped topic."""
-        return any(
-            topic in self._times
-            or any(_find_fact(each, topic, 'received') not in ('', '0') for each in self.bridges)
-            for topic in self._driver_topics
+        topics, nothing = self._driver_topics, ('', '0')
+        pairs = [(bridge, topic) for bridge in self.bridges for topic in topics]
+        return any(topic in self._times for topic in topics) or any(
+            _find_fact(bridge, topic, 'received') not in nothing for bridge, topic in pairs
         )
 
     @property
@@ -234,7 +233,7 @@ class WatchState:
             for bridge in self._shown_bridges
             for trouble in bridge.troubles
         ]
-        return sorted(findings, key=lambda each: -each[0])
+        return sorted(findings, key=lambda finding: -finding[0])
 
     def make_rows(self, now: float) -> list[WatchRow]:
         """Return joints, then actuators that are beside none, in the order of their messages."""
@@ -275,7 +274,7 @@ class WatchState:
         statuses = [item for bridge in self._shown_bridges for item in bridge.statuses.items()]
         for part, fact in ((part, fact) for part, status in statuses for fact in status.facts):
             text = str(fact.value)
-            begin = next((each for each in _BEGINS if fact.key.startswith(each)), '')
+            begin = next((text for text in _BEGINS if fact.key.startswith(text)), '')
             quantity, _, name = fact.key.rpartition(' ')
             name = fact.key.removeprefix(begin) if begin else name
             joint, actuator = rows.get(('joint', name)), rows.get(('actuator', name))
@@ -314,7 +313,7 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
     present = [bridge for bridge in state.bridges if not bridge.is_gone(now)]
     missing = []
     if not present and state.bridges:
-        last = max(state.bridges, key=lambda each: each.received)
+        last = max(state.bridges, key=lambda bridge: bridge.received)
         return [
             f'the bridge {last.name} has gone: its last diagnostics arrived '
             f'{now - last.received:.0f} s ago; start it again'
@@ -334,9 +333,9 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         )
     elif state.is_idle:
         missing += [
-            f'the bridge {each.name} is {each.state}, not active: '
-            + _REMEDIES.get(each.state, 'a transition is in progress').format(each.name)
-            for each in present
+            f'the bridge {bridge.name} is {bridge.state}, not active: '
+            + _REMEDIES.get(bridge.state, 'a transition is in progress').format(bridge.name)
+            for bridge in present
         ]
     if not state.has_driver:
         topics = ', '.join(state._driver_topics)

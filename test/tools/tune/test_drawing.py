@@ -26,10 +26,9 @@ from transmission_bridge.tools.cli import UsageError
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
-from transmission_bridge.tools.tune import pose, shapes
-from transmission_bridge.tools.tune.pose import LinkPoses
-from transmission_bridge.tools.tune.robots import list_limits
-from transmission_bridge.tools.tune.scene import RobotScene
+from transmission_bridge.tools.tune import scene, shapes
+from transmission_bridge.tools.tune.model import list_limits
+from transmission_bridge.tools.tune.scene import LinkPoses, RobotScene
 from transmission_bridge.tools.tune.shapes import load_shapes, MeshError, Packages
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -85,7 +84,7 @@ def test_what_is_behind_a_joint_of_unknown_position_is_unknown(slides):
 
 def test_a_robot_of_very_many_joints_is_drawn_in_part(monkeypatch):
     """And says how much is left out."""
-    monkeypatch.setattr(pose, 'MOST_LINKS', 5)
+    monkeypatch.setattr(scene, 'MOST_LINKS', 5)
     poses = LinkPoses(load_description(urdf('abcdefgh')))
     assert (len(poses.links), poses.n_left_out) == (5, 4)
     assert poses(dict.fromkeys(poses.joints, 0.0))[0].shape == (5, 4, 4)
@@ -276,24 +275,32 @@ def test_joints_of_unknown_position_are_grey_and_nothing_else_is(drawn):
 
 
 @pytest.mark.parametrize('side', [1, -1])
-def test_the_arrow_turns_the_way_of_the_joint(drawn, side):
-    """Its points turn about the axis in the frame of the parent; the link is painted meanwhile."""
+@pytest.mark.parametrize('angle', [0.0, 1.1, -2.0])
+def test_the_arrow_is_beside_the_link_as_drawn_and_turns_the_way_of_the_joint(drawn, side, angle):
+    """Also where the arm is drawn in a wrong pose; the link is painted meanwhile."""
     poses, scene = drawn.scene.poses, drawn.server.scene
     place = poses.joint_of.index('elbow')
     own = drawn.meshes[f'/robot/{place}/0'].color
     drawn.scene.show_arrow('elbow', side)
-    (name, segments, _), given_ = scene.add_line_segments.call_args
-    assert name == f'/robot/{poses.find_frame(place)[0]}/arrow'
-    assert (np.cross(segments[:, 0], segments[:, 1])[:, 2] * side > 0.0).all()
-    # As the link moves: its positions in the frame of the parent, before and after.
-    turned, rest = (poses({'elbow': angle})[0] for angle in (0.01 * side, 0.0))
-    x, y, z, w = np.roll(given_['wxyz'], -1)
-    assert np.hypot(np.hypot(x, y), np.hypot(z, w)) == pytest.approx(1.0)
-    axis = rest[poses.find_frame(place)[0], :3, :3] @ poses.find_frame(place)[1][:3, 2]
-    motion = turned[place, :3, :3] @ rest[place, :3, :3].T
-    vector = np.array([motion[2, 1] - motion[1, 2], motion[0, 2] - motion[2, 0],
-                       motion[1, 0] - motion[0, 1]])  # fmt: skip
-    assert side * (vector @ axis) > 0.0
+    (name, segments, _), frame = scene.add_line_segments.call_args
+    assert name == f'/robot/{place}/arrow'  # in the frame of the link
+    w, x, y, z = frame['wxyz']
+    rotation = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    at_link = segments @ rotation.T + frame['position']
+    before, after = (poses({'elbow': angle + step})[0] for step in (0.0, 1e-4))
+    arrow, moved = (each[place, :3, :3] @ at_link[..., np.newaxis] for each in (before, after))
+    ways = (moved + after[place, :3, 3:] - arrow - before[place, :3, 3:])[..., 0]
+    along = (arrow[:, 1] - arrow[:, 0])[..., 0]
+    # Every point of the arrow moves along it with the joint, and the arm is on its side.
+    assert (np.sum(ways[:, 0] * along, axis=1) * side > 0.0).all()
+    hand = before[poses.links.index('tool_link'), :3, 3] - before[place, :3, 3]
+    assert arrow[..., 0].mean(axis=(0, 1)) @ hand > 0.0
     assert drawn.meshes[f'/robot/{place}/0'].color != own
     drawn.scene.show_arrow('', 0)
     assert drawn.meshes[f'/robot/{place}/0'].color == own

@@ -11,7 +11,7 @@ import re
 from hypothesis import given, strategies as st
 import pytest
 
-from transmission_bridge.tools.tune.gate import RequestGuard
+from transmission_bridge.tools.tune.server import RequestGuard
 
 PORT = 8080
 OURS = f'127.0.0.1:{PORT}'

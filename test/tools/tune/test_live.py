@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.model import NotPossible
+from transmission_bridge.tools.tune.robots import BridgeRobot
 
 ARM = resource('urdf', 'arm.urdf')
 SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
@@ -77,7 +77,7 @@ def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
     assert peer.set_parameters({OFFSET: -0.1}).successful
     robot.until(lambda: robot.model.find_value(OFFSET) == -0.1)
     with pytest.raises(NotPossible):
-        robot.model.list_step_values(is_back=True)
+        robot.model.list_step_values()
     # A motor is unknown after the timeout of its driver, and known again when it is heard.
     robot.until(lambda: robot.pan[0] == -0.1)
     motors = live_arm.positions
@@ -100,8 +100,8 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     """
     Within seconds it is gone, and so is all that was known of the robot.
 
-    Its numbers are asked anew, those that it lost are known, and what was asked of the dead one
-    is refused.
+    Its numbers are asked anew, Undo sets those that it lost, and what was asked of the
+    dead one is refused.
     """
     robot.until_known()
     model, answers = robot.model, robot.answers
@@ -123,9 +123,9 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     assert answers == ['', 'the bridge has gone']
     live_arm.start()
     robot.until_known()
-    assert model.lost_values == {OFFSET: 0.75}
+    assert model.list_step_values() == {OFFSET: 0.75}
     robot.apply(offset=0.75)
-    robot.until(lambda: len(answers) == 3 and not model.lost_values)
+    robot.until(lambda: len(answers) == 3 and model.find_value(OFFSET) == 0.75)
     assert answers[2] == ''
     assert robot.model is model
     live_arm.wait_for(OFFSET, 0.75)

@@ -61,7 +61,7 @@ def test_a_name_is_never_markup(name):
     number = Number(name, 'rad', Tunable(('joints', name, 'offset'), 0.1, 0.0, 'Offset [rad].'))
     pages = (
         texts.format_note(name),
-        texts.format_notes([name] * 9),
+        texts.format_line(name, 'dim'),
         texts.format_bars(name, [(name, [name], [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], PageUnits()),
         texts.format_change(name, [(number, 1.0)], preview, {name: 'rad'}, [name], PageUnits()),
         texts.format_change('', [], refused, {}, [], PageUnits()),
@@ -74,6 +74,13 @@ def test_a_name_is_never_markup(name):
         assert reader.tags <= TAGS
         assert reader.attributes <= ATTRIBUTES
         assert all(character.isprintable() or character == '\n' for character in reader.text)
+
+
+def test_a_line_has_its_height_without_a_text_and_the_whole_text_as_its_tooltip():
+    """So what is below it stays where it is."""
+    empty, long = (texts.format_line(text, 'dim') for text in ('', 'far beyond ' * 100))
+    assert empty.split(' title=')[0] == long.split(' title=')[0] == '<div class="tb one"'
+    assert 'far beyond ' * 100 in long.split('>')[0]
 
 
 @given(HOSTILE)

@@ -16,12 +16,19 @@ import math
 from typing import NamedTuple
 
 from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.moved import LEAST, MovedTransmission
+from transmission_bridge.tools.calibration.moved import (
+    BACK,
+    JointTrack,
+    LEAST,
+    MovedTransmission,
+    SIDES,
+)
 from transmission_bridge.tools.calibration.outcome import APPROACHES, measure_stops, Outcome
-from transmission_bridge.tools.calibration.track import BACK, JointTrack, SIDES
 
 #: For the end.
 AFTERWARDS = 'Before the torque returns, command the driver from its measured position.'
+
+_FROM_HERE = 'Start from here'
 
 #: Stops that a joint can be moved to, in the order in which a button changes them.
 _CHOICES = ((-1, 1), (1,), (-1,))
@@ -85,7 +92,8 @@ class Sweep(NamedTuple):
     :param low: Begin of the part that it was moved through.
     :param high: Its end.
     :param now: The present position.
-    :param texts: At the lower limit, in the middle and at the upper limit.
+    :param texts: At the lower limit, in the middle and at the upper limit; empty at both before a
+        stop is known.
     """
 
     low: float
@@ -168,25 +176,30 @@ class HandGuide:
             return None
         missing = [n for n in range(len(tracks)) if n not in moved.moves]
         if not missing:
-            again = Act('Start again', self.start_again)
+            again = Act('Start again', moved.start_again)
             return Step(f'The motion of {names} does not fit', moved.problem, again)
         joint = joint if joint in missing else missing[0]
         track, least = tracks[joint], LEAST * tracks[joint].span
-        way, came_back = self.hand.measure_move(moved, joint)
+        way, came_back = moved.measure_move(joint)
         obstacle = f'moved {track.format_way(way)} of {track.format_way(least)}'
         if math.isnan(way):
             obstacle = 'hold it still first'
         elif came_back:
-            obstacle = 'it moved both ways: hold it still, then move it as the arrow shows'
+            obstacle = f'it moved both ways: press "{_FROM_HERE}", then move it as the arrow shows'
         elif way >= least:
             obstacle = ''
         hint = (
-            'Towards positive of the URDF. Look at the real arm: the drawn one may still turn the '
-            'wrong way. Does it stop at once? Move it back, hold it still, and repeat.'
+            'Towards positive of the URDF, whatever the drawn arm does. If it stops at once, move '
+            f'it back, press "{_FROM_HERE}", and move it again.'
         )
-        act = Act('It moved that way', self._end_move)
         return Step(
-            _name_motion(track, 'as the arrow shows'), hint, act, obstacle, None, track.name, 1
+            _name_motion(track, 'as the arrow shows'),
+            hint,
+            Act('It moved that way', partial(self._report, moved.end_move)),
+            obstacle,
+            Act(_FROM_HERE, partial(moved.begin_move, joint)),
+            track.name,
+            1,
         )
 
     def _ask_for_pose(self) -> Step | None:
@@ -218,10 +231,14 @@ class HandGuide:
                     title = _name_motion(track, f'to its {SIDES[side]} stop{times}')
                     back = track.format_way(BACK * track.span)
                     hint = (
-                        f'Push gently until it stops, then move it back by {back}. No button: '
-                        'this step ends by itself.'
+                        f'Push gently until it stops, then move it back by {back}: the step ends '
+                        'by itself. Does the bar move the other way? Start again.'
                     )
-                    return Step(title, hint, joint=track.name, side=side)
+                    way = track.measure_back(side)
+                    state = f'moved back by {track.format_way(way)} of {back}'
+                    if math.isnan(way):
+                        state = 'Is it at this stop already? Move it away, and to the stop again.'
+                    return Step(title, hint, obstacle=state, joint=track.name, side=side)
         if not self.hand.is_confirmed:
             return None
         track = next((track for track in tracks if track.name == outcome.joint), tracks[joint])
@@ -266,22 +283,20 @@ class HandGuide:
         else:
             return None
         lower, upper, outcome = track.limits.lower, track.limits.upper, self.judge(moved)
+        way = f'{track.format_way(high - low)} of {track.format_way(track.span)}'
+        texts = track.format_way(lower), way, track.format_way(upper)
+        now = lower + track.last - low
         if not outcome.refusal:
             now = float(moved.map_positions(outcome.values, moved.now)[joint])
-            middle = f'now {track.format_way(now)}'
-        else:
-            # Without an offset: from the stop that was reached, otherwise about the middle.
-            now = track.middle + track.last - 0.5 * (low + high)
-            if track.count_approaches(-1):
-                now = lower + track.last - low
-            elif track.count_approaches(1):
-                now = upper + track.last - high
-            middle = f'{track.format_way(high - low)} of {track.format_way(track.span)}'
+            texts = texts[0], f'now {track.format_way(now)}', texts[2]
+        elif track.count_approaches(1) and not track.count_approaches(-1):
+            now = upper + track.last - high
+        elif not track.count_approaches(-1):
+            texts = '', way, ''  # from the left, because no place is known
         low, high, now = (
             min(max((now + position - track.last - lower) / track.span, 0.0), 1.0)
             for position in (low, high, track.last)
         )
-        texts = track.format_way(lower), middle, track.format_way(upper)
         return Sweep(low, high, now, texts)
 
     def list_progress(self) -> list[JointProgress]:
@@ -333,11 +348,12 @@ class HandGuide:
         pose = 'All are at zero' if not self.pose else 'All are in the pose'
         return {
             'b': Act('Next joint', lambda: self.choose(self.chosen + 1)),
-            's': Act('Start again', self.start_again),
+            's': Act('Start again', self._here[0].start_again),
             'l': Act('Leave out', self.leave_out),
             'e': Act(label, partial(setattr, track, 'sides', sides)),
             'p': Act(pose, self._take_pose),
             'm': Act('Measure stops', self._measure_limits),
+            'q': Act('End without writing', partial(setattr, self, 'written', [])),
         }
 
     @property
@@ -385,14 +401,18 @@ class HandGuide:
     def update(self) -> None:
         """Begin the motion that gives a direction if the arm is still, and count what is asked."""
         step, moved = self.step, self._here[0]
-        side = 0 if step.primary else step.side
-        # What was moved before is not the motion that is asked for.
+        # Motion that is not asked for is no approach; without a side, both stops are asked for.
+        asked = 0 if step.primary else step.side or None
         begins = step.side and step.obstacle and not moved.has_directions and moved.is_still
         for track in (track for each in self.hand.transmissions for track in each.tracks):
-            is_asked = track.name == step.joint
-            track.asked = None if self.hand.is_confirmed else side * is_asked
-            if is_asked and begins:
-                self.hand.begin_move(moved, moved.tracks.index(track))
+            track.asked = None if self.hand.is_confirmed else 0
+            if track.name == step.joint:
+                track.asked = asked
+                if begins:
+                    moved.begin_move(moved.tracks.index(track))
+        for other in self.hand.transmissions:
+            if other is not moved:
+                other.cancel_move()
 
     def press(self, act: Act | None = None) -> None:
         """Do what a button does, by default that of the step, if it can be pressed."""
@@ -412,10 +432,6 @@ class HandGuide:
         """Go to a joint, by its place in the list."""
         self.chosen = joint % len(self.hand.joints)
 
-    def start_again(self) -> None:
-        """Forget what is known of the joint of the step, its direction included."""
-        self.hand.start_again(self._here[0])
-
     def leave_out(self) -> None:
         """Let the transmission of the step keep its numbers, or include it again."""
         self.left_out = self.left_out ^ {self._here[0].name}
@@ -425,16 +441,12 @@ class HandGuide:
         """Continue with a message, because the numbers could not be stored."""
         self.written, self._message = None, message
 
-    def finish(self) -> None:
-        """End without writing."""
-        self.written = []
-
     def _choose_open(self) -> None:
         for n in self._list_open()[:1]:
             self.choose(n)
 
-    def _end_move(self) -> None:
-        self._message = self.hand.end_move()
+    def _report(self, act: Callable[[], str]) -> None:
+        self._message = act()
 
     def _take_pose(self) -> None:
         self.answer(is_confirmed=False)

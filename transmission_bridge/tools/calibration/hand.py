@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm that is moved by hand.
+An arm that is moved by hand, and its drivers, which nothing here commands.
 
 A joint is moved towards positive once, which gives the signs of reductions, and then to its stops
 or into a known pose.
@@ -11,19 +11,25 @@ or into a known pose.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-import math
+from functools import partial
+import time
 
 import numpy as np
 
 from transmission_bridge.bridge.states import unwrap_positions
-from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.errors import shortened, UnknownNameError
+from transmission_bridge.messages import JointStateRecord, Layout
+from transmission_bridge.tools.bridge_client import BridgeClient, Received
 from transmission_bridge.tools.calibration.moved import FAST, MovedTransmission
 from transmission_bridge.tools.calibration.outcome import judge_transmission, Outcome
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-#: Way back, as a share of the way between the limits, after which a motion shows no direction.
-_REVERSED = 0.03
+_COMMANDS = 'actuator_commands'
+
+#: Seconds without a state after which the drivers are silent, and after a command in which the
+#: arm is commanded.
+_SILENT, _COMMANDED = 1.0, 2.0
 
 
 class HandCalibration:
@@ -31,9 +37,10 @@ class HandCalibration:
     An arm that is moved by hand.
 
     :param robot: Its maps.
-    :param periods: Periods of single-turn encoders by actuator, in SI at the motor.
+    :param periods: Periods of single-turn encoders by actuator, in the units of their drivers.
     :param is_free: Whether reductions are unknown.
     :param only: The transmissions to calibrate, all by default.
+    :ivar scales: Position at the motor [rad or m] per unit of its driver, by actuator.
     :ivar joints: Each joint as its transmission and its place there.
     :ivar is_confirmed: Whether the user confirmed that the limits of the joints are the stops;
         ``None`` before an answer.
@@ -51,8 +58,11 @@ class HandCalibration:
         for name in only:
             if name not in robot.transmissions:
                 raise UnknownNameError('transmission', name, tuple(robot.transmissions))
-        self.robot = robot
-        self._periods = np.array([periods.get(name, np.nan) for name in robot.actuator_names])
+        self.robot, scales = robot, dict.fromkeys(robot.actuator_names, 1.0)
+        self.scales = scales | {name: each.position.scale for name, each in robot.units.items()}
+        self._periods = np.array([
+            abs(periods.get(name, np.nan) * self.scales[name]) for name in robot.actuator_names
+        ])  # fmt: skip
         self.transmissions = [
             MovedTransmission(
                 binding, robot, is_free=is_free, periods=self._periods[list(binding.actuators)]
@@ -65,9 +75,6 @@ class HandCalibration:
         ]
         self.is_confirmed: bool | None = None
         self._totals = np.full(len(self._periods), np.nan)
-        #: A joint that is moved towards positive, from where, and its largest way from there.
-        self._begun: tuple[MovedTransmission, int, Array] | None = None
-        self._farthest = 0.0
 
     def add_reading(self, positions: Array, time: float) -> None:
         """
@@ -84,52 +91,14 @@ class HandCalibration:
             if not np.isfinite(positions[actuators]).any():
                 continue
             has_jumped = moved.add_reading(self._totals[actuators].copy(), time)
-            is_begun = self._begun is not None and self._begun[0] is moved
-            if self._begun is not None and is_begun:
-                self._farthest = max(self._farthest, moved.measure_way(self._begun[2]))
             if has_jumped or is_fast[actuators].any():
                 moved.forget()
-                self._begun = None if is_begun else self._begun
                 moved.trouble = (
                     f'{moved.joined_names} moved too fast for the readings, or they stopped: the '
                     'stops are forgotten'
                 )
                 if np.isnan(moved.periods).any():
                     moved.trouble += '. An encoder of one turn needs its wrap_period'
-
-    # -- what the user does --------------------------------------------------------------------
-
-    def begin_move(self, moved: MovedTransmission, joint: int) -> None:
-        """Begin a motion of a joint towards positive where the arm is now."""
-        self._begun, self._farthest = (moved, joint, moved.now.copy()), 0.0
-
-    def measure_move(self, moved: MovedTransmission, joint: int) -> tuple[float, bool]:
-        """
-        Return how far a joint was moved since :meth:`begin_move` [rad or m], NaN: not begun.
-
-        :returns: Also whether it came back, so that the motion shows no direction.
-        """
-        if self._begun is None or self._begun[:2] != (moved, joint):
-            return math.nan, False
-        way = moved.measure_way(self._begun[2])
-        return way, self._farthest - way > _REVERSED * moved.tracks[joint].span
-
-    def end_move(self) -> str:
-        """
-        End a motion towards positive, which gives the direction.
-
-        :returns: What is wrong, or empty.
-        """
-        if self._begun is None:
-            return ''
-        moved, joint, before = self._begun
-        self._begun = None
-        return moved.end_move(joint, before)
-
-    def start_again(self, moved: MovedTransmission) -> None:
-        """Forget what is known of a transmission, its directions included."""
-        moved.forget()
-        moved.moves, moved.has_directions, moved.problem, self._begun = {}, False, '', None
 
     def mark_pose(self, positions: Mapping[str, float]) -> str:
         """
@@ -149,3 +118,63 @@ class HandCalibration:
     def judge(self, moved: MovedTransmission) -> Outcome:
         """Return what is known of a transmission."""
         return judge_transmission(moved, is_confirmed=bool(self.is_confirmed))
+
+
+class DriverFeed:
+    """
+    Fills a :class:`HandCalibration` from the topics of drivers.
+
+    :param client: The node that listens.
+    :param hand: The arm.
+    :param topics: Topics of the drivers' states, and the URDF name of each name in them.
+    :ivar receivers: What has to be called for a message, by topic.
+    """
+
+    def __init__(
+        self, client: BridgeClient, hand: HandCalibration, topics: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        self._client, self._hand = client, hand
+        self._places = {name: n for n, name in enumerate(hand.robot.actuator_names)}
+        self._last_state = self._last_command = -np.inf
+        namespaces = dict.fromkeys(['', *(topic.rpartition('/')[0] for topic in topics)])
+        self._commands = [f'{each}/{_COMMANDS}' if each else _COMMANDS for each in namespaces]
+        stores = {topic: partial(self._store_state, names) for topic, names in topics.items()}
+        self.receivers: dict[str, Received] = {
+            **stores, **dict.fromkeys(self._commands, self._store_command)
+        }  # fmt: skip
+
+    def _store_state(
+        self, names: Mapping[str, str], message: JointStateRecord, layout: Layout, now: float
+    ) -> None:
+        positions = np.full(len(self._places), np.nan)
+        if len(message.position) == len(message.names):
+            for name, position in zip(message.names, message.position.tolist(), strict=True):
+                if (actuator := names.get(name)) in self._places:
+                    scale = self._hand.scales[actuator]
+                    positions[self._places[actuator]] = position * scale
+        if np.isfinite(positions).any():
+            self._last_state = now
+            self._hand.add_reading(positions, now)
+
+    def _store_command(self, message: JointStateRecord, layout: Layout, now: float) -> None:
+        self._last_command = now
+
+    def describe_obstacle(self) -> str:
+        """Return why the arm must not be calibrated now, empty if it may."""
+        now = time.monotonic()
+        node, bridge = self._client.node, self._client.bridge
+        publishers = [
+            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+            for topic in map(node.resolve_topic_name, self._commands)
+            for info in node.get_publishers_info_by_topic(topic)
+        ]
+        strangers = tuple(dict.fromkeys(each for each in publishers if each != bridge))
+        if strangers:
+            return f'{shortened(strangers)} publishes {_COMMANDS}: end it first'
+        if now - self._last_command < _COMMANDED:
+            return f'{bridge} commands the arm: end what commands joints first'
+        if now - self._last_state > _SILENT:
+            others = self._client.list_other_topics()
+            seen = f'; other topics with joint states: {", ".join(others)}' if others else ''
+            return f'no positions of actuators arrive (--actuators, --actuator-names){seen}'
+        return ''

@@ -252,17 +252,22 @@ def fit_numbers(
 
     def name_values(x: Array) -> dict[ParameterPath, float]:
         with np.errstate(all='ignore'):
-            values = np.where(is_inverse, first / x, x * sizes)
+            values = np.where(is_inverse, first / x, first + (x - 1.0) * sizes)
         return dict(zip(free, values.tolist(), strict=True))
 
     def compare(x: Array) -> Array:
         residuals = known.joints - maps.map_positions(name_values(x), known.actuators, guess)
         return np.where(np.isfinite(residuals), residuals, _OUTSIDE)[is_known]
 
-    # A solved position is exact to 1e-10 only, so small steps have no slope.
-    begin = np.where(is_inverse, 1.0, first / sizes)
+    def find_slopes(x: Array) -> Array:
+        # A solved position is exact to 1e-10 only, so small steps have no slope, also not near 0.
+        here, steps = compare(x), _STEP * np.eye(len(x))
+        return np.stack([compare(x + step) - here for step in steps], axis=1) / _STEP
+
+    # Not at zero: the first step of the search has the size of this vector.
+    begin = np.ones(len(free))
     solved = least_squares(
-        compare, begin, diff_step=_STEP, ftol=1e-12, xtol=1e-10, gtol=1e-12, max_nfev=50
+        compare, begin, find_slopes, ftol=1e-12, xtol=1e-10, gtol=1e-12, max_nfev=50
     )
     centred = np.array(solved.jac)
     others = centred[:, ~is_inverse]

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.moved import MovedTransmission
+from transmission_bridge.tools.calibration.moved import MovedTransmission, SIDES, TURN
 from transmission_bridge.tools.calibration.numbers import (
     Fit,
     fit_numbers,
@@ -32,7 +32,6 @@ from transmission_bridge.tools.calibration.numbers import (
     list_reductions,
     NumberMap,
 )
-from transmission_bridge.tools.calibration.track import SIDES, TURN
 from transmission_bridge.transmissions import ParameterPath
 from transmission_bridge.types import Array
 

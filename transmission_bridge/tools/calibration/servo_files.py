@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transmission_bridge.errors import closest
+from transmission_bridge.tools.calibration.moved import SLIDING_TOLERANCE, TOLERANCE
 from transmission_bridge.tools.calibration.numbers import Known
-from transmission_bridge.tools.calibration.track import SLIDING_TOLERANCE, TOLERANCE
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions

@@ -5,24 +5,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
-from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
+from transmission_bridge.tools.calibration.guide import (
+    Act,
+    AFTERWARDS,
+    HandGuide,
+    JointProgress,
+    Step,
+    Sweep,
+)
 from transmission_bridge.tools.calibration.outcome import name_values
-from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.page import Page
-from transmission_bridge.tools.tune.texts import escape_text, format_note, format_table
+from transmission_bridge.tools.tune.robots import BridgeRobot
+from transmission_bridge.tools.tune.texts import (
+    escape_text,
+    format_line,
+    format_table,
+)
 
 #: Characters of a hint.
 _HINT = 400
-
-_WRITTEN = f'{AFTERWARDS} The URDF still has the old numbers: tab Save.'
-
-_BY_HAND = (
-    'Offsets by moving the arm by hand: to its stops, or into the pose with all joints at zero.'
-)
 
 
 class CalibratePanel:
@@ -35,110 +41,109 @@ class CalibratePanel:
                 'Other ways', expand_by_default=False, visible=False, order=1e12
             )
         self._others = page.make_widgets(self._folder)
-        #: What the bridge said when it stored the numbers.
-        self._stored = ''
 
         async def pressed(_: Any) -> None:
-            page.session.post_task(self._press_step)
+            page.session.post_task(self._press)
 
         gui.add_command('Next step of the calibration', hotkey='N').on_trigger(pressed)
 
-    @property
-    def _guide(self) -> HandGuide | None:
-        robot = self._page.session.robot
-        return robot.calibration if isinstance(robot, BridgeRobot) else None
+    def _press(self, act: Act | None = None) -> None:
+        """Do what a button does, by default that of the step."""
+        guide = self._page.session.robot.calibration
+        if guide is not None:
+            guide.press(act)
+        elif act is not None:
+            act.act()
 
-    def _press_step(self) -> None:
-        if self._guide is not None:
-            self._guide.press()
+    def _make_first_step(self) -> Step:
+        """Return the step before a calibration, and after one that was written."""
+        robot = self._page.session.robot
+        if not isinstance(robot, BridgeRobot) or not self._page.session.settings.may_change:
+            hint = 'Needs a running bridge, and a page that may change it.'
+            return Step('Calibrate by hand', hint)
+        if robot.stored:
+            hint = f'{robot.stored}. {AFTERWARDS} The URDF still has the old numbers: tab Save.'
+            done = Act('Done', partial(setattr, robot, 'stored', ''))
+            again = Act('Calibrate again', robot.begin_calibration)
+            return Step('The bridge uses the new numbers', hint, done, second=again)
+        hint = 'Offsets by moving the arm: to its stops, or into the pose with all joints at zero.'
+        return Step('Calibrate by hand', hint, Act('Begin', robot.begin_calibration))
 
     def show(self) -> None:
         """Show the present state."""
-        page, guide, scene = self._page, self._guide, self._page.session.scene
-        robot, self._page.pose = page.session.robot, None
-        if not isinstance(robot, BridgeRobot) or not page.session.settings.may_change:
-            text = 'Needs a running bridge, and a page that may change it.'
-            self._widgets.add_text(format_note(text, 'dim'))
-        elif guide is None:
-            text = format_note(_WRITTEN if self._stored else _BY_HAND, 'dim')
-            self._widgets.add_text(format_note(self._stored, 'good') + text)
-            begin = lambda _: robot.begin_calibration()  # noqa: E731
-            self._widgets.add_widget('button', 'Begin', begin, color='green')
-        else:
+        page, robot = self._page, self._page.session.robot
+        guide, step = robot.calibration, self._make_first_step()
+        if guide is not None:
             guide.update()
-            values = name_values([outcome for outcome in guide.outcomes if not outcome.refusal])
-            if values:
-                named = {PREFIX + name: value for name, value in values.items()}
-                page.preview = page.model.preview_change(named, page.state.actuators[0])
-            page.pose = guide.step.pose
-            self._show_step(guide)
-            if guide.is_safe:
-                self._show_others(guide)
-            if guide.written is not None:
-                robot.end_calibration(partial(setattr, self, '_stored'))
+            step, known = guide.step, [each for each in guide.outcomes if not each.refusal]
+            if values := {PREFIX + name: value for name, value in name_values(known).items()}:
+                page.preview = page.model.preview_change(values, page.state.actuators[0])
+        page.pose = step.pose
+        self._show_step(step, guide)
         self._folder.visible = guide is not None and guide.is_safe
-        if scene is not None:
-            step = None if guide is None else guide.step
-            scene.show_arrow(*(('', 0) if step is None else (step.joint, step.side)))
-        self._widgets.show_changes()
+        if guide is not None and guide.is_safe:
+            self._show_others(guide)
+        if page.session.scene is not None:
+            page.session.scene.show_arrow(step.joint, step.side)
 
-    def _show_step(self, guide: HandGuide) -> None:
+    def _show_step(self, step: Step, guide: HandGuide | None) -> None:
         """Show the step, its buttons, the joints, and *Write*. The widgets are always the same."""
-        widgets, step, progress = self._widgets, guide.step, guide.list_progress()
+        widgets, is_safe = self._widgets, guide is not None and guide.is_safe
+        progress = [] if guide is None else guide.list_progress()
         n_known = sum(joint.is_known for joint in progress)
+        share = f'{100.0 * n_known / max(len(progress), 1):.0f}%'
+        count = f'{n_known} of {len(progress)} joints known<i style="width:{share}"></i>'
+        count = f'<div class="dim count">{count}</div>' if progress else ''
         widgets.add_text(
-            f'<div class="tb step"><div class="dim count">{n_known} of {len(progress)} joints '
-            f'known<i style="width:{100.0 * n_known / max(len(progress), 1):.0f}%"></i></div>'
+            f'<div class="tb step">{count}'
             f'<div class="title">{escape_text(step.title, _HINT)}</div>'
-            f'{escape_text(step.hint, _HINT)}'
-            f'{"" if step.pose is None else " The blue robot shows it."}</div>'
-            + ''.join(format_note(text, 'bad') for text in guide.troubles)
-            + _format_sweep(guide)
+            f'{escape_text(step.hint, _HINT)}</div>'
+            + _format_sweep(None if guide is None else guide.sweep)
         )
-        for key, act, color in (('next', step.primary, 'green'), ('second', step.second, 'gray')):
+        obstacle = '' if guide is None else guide.write_obstacle
+        write = Act('Write', lambda: None) if guide is None else guide.write_act
+        is_last = not (obstacle or step.primary or step.joint)
+        trouble = '' if guide is None else '. '.join(guide.troubles)
+        for key, act, color, reason in (
+            ('next', step.primary, 'green', step.obstacle),
+            ('second', step.second, 'gray', ''),
+            ('write', write if is_safe else None, 'green' if is_last else 'gray', obstacle),
+        ):
+            if key == 'write':
+                kind = 'bad' if trouble else 'dim'
+                widgets.add_text(format_line(trouble or step.obstacle, kind, 'two'))
+                widgets.add_text(_format_progress(progress) if is_safe else '')
             widgets.add_widget(
-                *('button', key, lambda _, act=act: guide.press(act)),
-                label=act.label if act else key,
+                *('button', key, lambda _, act=act: self._press(act)),
+                label=(act.label if act else key) + ' to the bridge' * (key == 'write'),
                 color=color,
                 visible=act is not None,
-                disabled=key == 'next' and bool(step.obstacle),
+                disabled=bool(reason),
             )
-        widgets.add_text(format_note(step.obstacle, 'dim'))
-        widgets.add_text(_format_progress(guide) if guide.is_safe else '')
-        obstacle = guide.write_obstacle
-        widgets.add_widget(
-            *('button', 'write', lambda _: guide.press(guide.write_act)),
-            label=f'{guide.write_act.label} to the bridge',
-            color='gray' if obstacle or step.primary or step.joint else 'green',
-            visible=guide.is_safe,
-            disabled=bool(obstacle),
-        )
-        widgets.add_text(format_note(obstacle, 'dim') if guide.is_safe else '')
+        widgets.add_text(format_line(obstacle if is_safe else '', 'dim'))
+        widgets.show_changes()
 
     def _show_others(self, guide: HandGuide) -> None:
         """Show what is needed rarely, in a folded section."""
-        names = tuple(joint.name for joint in guide.list_progress())
-        acts = {act.label: act for key, act in guide.others.items() if key != 'b'}
+        names = tuple(moved.tracks[joint].name for moved, joint in guide.hand.joints)
+        acts = {act.label: act for act in guide.others.values()}
         add_widget = self._others.add_widget
         add_widget(
             *('dropdown', 'joint', lambda name: guide.choose(names.index(name))),
             options=names,
             value=names[guide.chosen],
         )
-        for label, options in (('this joint', [*acts][:3]), ('all joints', [*acts][3:])):
+        for label, options in (('this joint', [*acts][:4]), ('all joints', [*acts][4:])):
             press = lambda text: guide.press(acts.get(text))  # noqa: E731
             add_widget('button_group', label, press, options=tuple(options))
-        label = 'End without writing'
-        add_widget('button', 'quit', lambda _: guide.finish(), label=label, color='gray')
         self._others.show_changes()
 
 
-def _format_sweep(guide: HandGuide) -> str:
+def _format_sweep(sweep: Sweep | None) -> str:
     """Return the bar of the present joint between its limits."""
-    sweep = guide.sweep
     if sweep is None:
         return ''
-    low, high, now = (100.0 * each for each in sweep[:3])
+    low, high, now = (100.0 * share for share in sweep[:3])
     texts = ''.join(f'<span>{escape_text(text)}</span>' for text in sweep.texts)
     part = f'<u style="left:{low:.1f}%;width:{high - low:.1f}%"></u>'
     needle = f'<i style="left:calc({now:.1f}% - 2px)"></i>'
@@ -146,11 +151,11 @@ def _format_sweep(guide: HandGuide) -> str:
     return f'<div class="tb">{bar}</div>'
 
 
-def _format_progress(guide: HandGuide) -> str:
+def _format_progress(progress: Sequence[JointProgress]) -> str:
     """Return the table of the joints."""
     marks = ('arrow', ''), ('upper', ''), ('lower', '')
     rows = []
-    for joint in guide.list_progress():
+    for joint in progress:
         mark = '▸' if joint.is_here else '✓' if joint.is_known else '○'
         kind = 'here' if joint.is_here else 'good' if joint.is_known else 'dim'
         cells = (f'{mark} {joint.name}', *joint.done, joint.result)

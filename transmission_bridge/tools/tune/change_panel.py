@@ -1,24 +1,34 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The pending change of numbers: its effect, and the buttons that set or discard it."""
+"""The pending change of numbers: its input, its effect, and the buttons that set or discard it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from contextlib import suppress
 import time
 from typing import NamedTuple
 
 import numpy as np
 
+from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.tune import texts
-from transmission_bridge.tools.tune.draft import Draft, read_input
-from transmission_bridge.tools.tune.page import Page
+from transmission_bridge.tools.tune.page import Page, Widgets
 from transmission_bridge.tools.tune.robots import RobotState
-from transmission_bridge.tools.tune.texts import format_note
-from transmission_bridge.tools.tune.widgets import Widgets
+from transmission_bridge.tools.tune.texts import format_note, PageUnits
+
+
+def read_input(text: str, unit: str, units: PageUnits) -> float:
+    """
+    Convert input to a number in SI.
+
+    :raises ValueError: If it is not a number; the message is the expectation.
+    """
+    text = text.strip()
+    return units.from_page(float(text) if text in INFINITE else parse_number(text), unit)
+
 
 #: Speed above which a joint is moving [rad/s or m/s], the default of the bridge.
 _MOVING = 0.01
@@ -42,20 +52,46 @@ class ChangePanel:
     The panel, for one transmission.
 
     :param widgets: The form.
-    :ivar draft: What the user typed.
+    :ivar texts: Input by parameter, as it is in the fields.
     """
 
     def __init__(self, page: Page, widgets: Widgets) -> None:
-        self._page, self._widgets, self.draft = page, widgets, Draft()
+        self._page, self._widgets = page, widgets
+        self.texts: dict[str, str] = {}
+        #: Input that was sent to the robot, without an answer yet, and names of moved sliders.
+        self._sent: dict[str, str] = {}
+        self._dragged: set[str] = set()
         self._question: _Question | None = None
         #: Text, kind and start of the bridge: shown until another message or another start.
-        self._message = '', '', 0
+        self._message = '', '', page.session.robot.n_starts
+
+    @property
+    def _edited(self) -> dict[str, str]:
+        """Input that was not sent to the robot yet."""
+        return {name: text for name, text in self.texts.items() if self._sent.get(name) != text}
 
     def store_text(self, name: str, text: str, *, is_dragged: bool = False) -> None:
-        """Store input for a preview; Enter or *Apply* sets it."""
-        if not is_dragged:
+        """Store input of a field or a slider for a preview; Enter or *Apply* sets it."""
+        self.texts[name] = text.strip()
+        if is_dragged:
+            self._dragged.add(name)
+        else:
             self._question = None
-        self.draft.store_text(name, text, is_dragged=is_dragged)
+
+    def take_dragged(self) -> bool:
+        """Return once whether the input is from sliders alone, if nothing is sent now."""
+        if self._sent:
+            return False
+        is_dragged = bool(self._dragged) and self.texts.keys() == self._dragged
+        self._dragged = set()
+        return is_dragged
+
+    def convert_input(self, old: PageUnits, new: PageUnits) -> None:
+        """Convert the input to other displayed units."""
+        for name, text in self.texts.items():
+            unit = self._page.model.find_number(name).unit
+            with suppress(ValueError):
+                self.texts[name] = new.format_field(read_input(text, unit, old), unit)
 
     def ask(self, title: str, values: Callable[[RobotState], Mapping[str, float]]) -> None:
         """Ask whether to set numbers that follow from the present state of the robot."""
@@ -72,20 +108,19 @@ class ChangePanel:
         )
 
     def step(self, what: str) -> None:
-        """Undo or redo a change, or ask whether to reset all numbers of the transmission."""
+        """Undo a change, or ask whether to reset all numbers of the transmission."""
         model, transmission = self._page.model, self._page.chosen
         if what == 'As in the URDF':
             title = f'Set the numbers of {transmission} as in the URDF?'
             self.ask(title, lambda _: model.list_reset_values(transmission))
             return
-        self._question, is_back = None, what == 'Undo'
+        self._question = None
         try:
-            values = model.list_step_values(is_back=is_back)
+            values = model.list_step_values()
         except TransmissionBridgeError as error:
             self.set_message(str(error), 'bad')
         else:
-            record = partial(model.finish_step, is_back=is_back)
-            self._page.session.apply_values(values, self._finish, record)
+            self._page.session.apply_values(values, self._finish, model.finish_step)
 
     def set_message(self, text: str, kind: str) -> None:
         """Show a message."""
@@ -98,13 +133,10 @@ class ChangePanel:
         :raises TransmissionBridgeError, ValueError: If the change is impossible, with the reason.
         """
         question, model, units = self._question, self._page.model, self._page.units
-        if question is None and not self.draft.edited and model.lost_values:
-            title = 'Restore the numbers that were tuned before the restart of the bridge?'
-            question = _Question(title, lambda _: model.lost_values)
         if question is not None:
             return question, question.values(self._page.state)
         values = {}
-        for name, text in self.draft.edited.items():
+        for name, text in self._edited.items():
             _, unit, tunable = model.find_number(name)
             try:
                 value = read_input(text, unit, units)
@@ -118,10 +150,14 @@ class ChangePanel:
         """Show the pending change, with buttons to apply or cancel it."""
         page, model, state = self._page, self._page.model, self._page.state
         options: tuple[str, ...] = ('Apply', 'Discard')
-        if self._question or not self.draft.edited:
+        if self._question:
             options = ('Do it', 'Cancel')
         text, kind, n_starts = self._message
-        content = format_note(text if n_starts == page.session.robot.n_starts else '', kind)
+        if model.has_lost:
+            text, kind = 'The bridge has started again: Undo sets the numbers from before.', 'care'
+        elif n_starts != page.session.robot.n_starts:
+            text = ''
+        content = format_note(text, kind)
         is_possible = False
         try:
             question, values = self._read_pending()
@@ -137,12 +173,12 @@ class ChangePanel:
                     '' if question is None else question.title,
                     [(model.find_number(name), value) for name, value in values.items()],
                     page.preview,
-                    {name: unit for name, (_, _, unit) in page.limits.items()},
+                    {name: unit for name, (_, _, unit) in page.model.limits.items()},
                     [names[joint] for joint in np.flatnonzero(state.commanded)],
                     page.units,
                 )
                 content += format_note(*hint)
-        is_open = bool(self._question or self.draft.edited) or is_possible
+        is_open = bool(self._question or self._edited) or is_possible
         options = options if is_possible else options[1:]
         self._widgets.add_text(f'<div class="asked{" open" if is_open else ""}">{content}</div>')
         self._widgets.add_widget(
@@ -153,15 +189,13 @@ class ChangePanel:
         """Apply the pending change, or cancel it."""
         page, model = self._page, self._page.model
         if what == 'Discard':
-            self.draft = Draft()
-        if what == 'Cancel' and self._question is None:
-            model.forget_lost_values()
+            self.texts = {}
         if what in ('Discard', 'Cancel'):
             self._question = None
             return
         if model is not page.session.robot.model:
             return  # a change of another robot
-        page.read_robot(model)  # not the state when the question appeared
+        page.state = page.session.robot.read_state()  # not that when the question appeared
         try:
             question, values = self._read_pending()
         except (TransmissionBridgeError, ValueError):
@@ -171,13 +205,13 @@ class ChangePanel:
         self._question = None
         before = {name: model.find_value(name) for name in values}
         if question is None:
-            self.draft.send()
+            self._sent = dict(self.texts)
         page.session.apply_values(
             values,
             self._finish,
-            lambda: model.record_step(before, values, time.monotonic()),
+            lambda: model.record_step(before, time.monotonic()),
         )
 
     def _finish(self, reason: str) -> None:
-        self.draft.finish()
+        self.texts, self._sent = self._edited, {}
         self.set_message(reason or 'done', 'bad' if reason else 'good')

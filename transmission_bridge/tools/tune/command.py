@@ -14,10 +14,8 @@ from urllib.parse import urlunsplit
 from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
 from transmission_bridge.tools.files import check_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
-from transmission_bridge.tools.tune.gate import RequestGuard
-from transmission_bridge.tools.tune.live import BridgeRobot
-from transmission_bridge.tools.tune.robots import FileRobot
-from transmission_bridge.tools.tune.server import open_server
+from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot
+from transmission_bridge.tools.tune.server import open_server, RequestGuard
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.view import PageView

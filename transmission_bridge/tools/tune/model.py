@@ -43,6 +43,10 @@ _MOST_STEPS = 1000
 _ROUNDING = 1e-9
 
 
+#: Lower and upper position limit, infinite if absent, and their unit.
+Limits = tuple[float, float, str]
+
+
 class NotPossible(TransmissionBridgeError):
     """A change that cannot be proposed; the message is the reason."""
 
@@ -98,8 +102,14 @@ class SavedFile(NamedTuple):
     lines: tuple[str, ...]
 
 
-#: A change made on the page: its time [s], the values before, and the values after.
-_Step = tuple[float, Mapping[str, float], Mapping[str, float]]
+def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
+    """Return the position limits of each joint."""
+    units = (joint_unit(robot.description, name) for name in robot.joint_names)
+    limits = robot.joint_limits[:, 0].T.tolist()
+    return {
+        name: (low, high, unit)
+        for name, (low, high), unit in zip(robot.joint_names, limits, units, strict=True)
+    }
 
 
 class TuneModel:
@@ -110,38 +120,36 @@ class TuneModel:
     :param robot: The maps with the numbers of the description.
     :ivar robot: The maps with the current numbers.
     :ivar original: The maps with the numbers of the description.
+    :ivar limits: Limits of all joints, by name.
+    :ivar has_lost: Whether the last step is a start of the bridge that lost numbers.
     """
 
     def __init__(self, description: bytes, robot: RobotTransmissions) -> None:
         self.original = robot
         self.robot = robot
+        self.limits = list_limits(robot)
         self._description = description
         self._described = {
             name: tunable
             for name, tunable in list_parameter_names(robot).tunables.items()
             if not tunable.is_flag
         }
-        self._of: dict[str, list[str]] = {}
-        for name, tunable in self._described.items():
-            self._of.setdefault(tunable.transmission, []).append(name)
-        self._binding = {binding.spec.name: binding for binding in robot.bindings}
-        #: Name of the transmission of each joint.
-        self._transmission = {
-            member.name: binding.spec.name
-            for binding in robot.bindings
-            for member in (binding.spec.joints if binding.spec.type else ())
-        }
         #: Differences from the description, ``None`` until they are computed again.
         self._changed: dict[str, tuple[float, float]] | None = None
-        self._done: list[_Step] = []
-        self._undone: list[_Step] = []
-        self._lost: dict[str, float] = {}
+        self.has_lost = False
+        #: Time [s] of each change that can be undone, and the values before it.
+        self._done: list[tuple[float, Mapping[str, float]]] = []
 
     # -- current numbers -------------------------------------------------------------------------
 
     def list_numbers(self, transmission: str) -> tuple[Number, ...]:
         """Return the numbers of a transmission, with their current values."""
-        return tuple(map(self.find_number, self._of.get(transmission, ())))
+        return tuple(map(self.find_number, self._list_names(transmission)))
+
+    def _list_names(self, transmission: str) -> list[str]:
+        """Return the names of the parameters of a transmission."""
+        described = self._described.items()
+        return [name for name, number in described if number.transmission == transmission]
 
     def find_number(self, name: str) -> Number:
         """Return the number of a parameter, with its current value."""
@@ -154,10 +162,6 @@ class TuneModel:
     def find_value(self, name: str) -> float:
         """Return the current value of a parameter."""
         return self.robot.parameters[name.removeprefix(PREFIX)].value
-
-    def read_described_value(self, name: str) -> float:
-        """Return the value of a parameter in the description."""
-        return self._described[name].value
 
     def list_changes(self) -> dict[str, tuple[float, float]]:
         """Return the described and the current values that differ, by parameter."""
@@ -184,20 +188,19 @@ class TuneModel:
             return Preview(None, reason=str(error))
         with np.errstate(all='ignore'):
             before, after = (
-                each.actuator_to_joint('position', position) for each in (self.robot, tuned)
+                robot.actuator_to_joint('position', position) for robot in (self.robot, tuned)
             )
         shifts: list[JointShift] = []
         changes: list[RatioChange] = []
-        for name in dict.fromkeys(self._described[each].transmission for each in values):
-            binding = self._binding[name]
-            former, later = (self._find_binding(each, name) for each in (self.robot, tuned))
+        for name in dict.fromkeys(self._described[number].transmission for number in values):
+            former, later = (self._find_binding(robot, name) for robot in (self.robot, tuned))
             try:
                 changes += list_changed_ratios(former, later, position)
             except Exception as error:  # an error in a plugin
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
                 JointShift(self.robot.joint_names[row], float(before[row]), float(after[row]))
-                for row in binding.all_joints
+                for row in former.all_joints
                 if before[row] != after[row]
             ]
         return Preview(tuned, tuple(shifts), tuple(changes))
@@ -218,61 +221,49 @@ class TuneModel:
             self.robot = self.robot.with_parameters(strip_prefixes(ours))
             self._changed = None
 
-    def accept_restarted_bridge(self, values: Mapping[str, float]) -> None:
+    def accept_restarted_bridge(self, values: Mapping[str, float], now: float) -> None:
         """
-        Use the values of a restarted bridge; :attr:`lost_values` returns those before the restart.
+        Use the values of a restarted bridge; to undo it sets those that it has lost.
 
+        :param now: Time [s].
         :raises TransmissionBridgeError: If the values are invalid.
         """
         before = {name: self.find_value(name) for name in self._described}
-        self._lost = before | self.lost_values
         self.accept_values(values)
-        self._lost = self.lost_values
+        lost = {name: value for name, value in before.items() if self.find_value(name) != value}
+        if lost:
+            self.record_step(lost, now)
+            self.has_lost = True
 
-    @property
-    def lost_values(self) -> dict[str, float]:
-        """Numbers that the bridge had before its restart, and has lost."""
-        return {name: was for name, was in self._lost.items() if self.find_value(name) != was}
-
-    def forget_lost_values(self) -> None:
-        """Keep the present numbers of the restarted bridge."""
-        self._lost = {}
-
-    def record_step(
-        self,
-        before: Mapping[str, float],
-        after: Mapping[str, float],
-        now: float,
-    ) -> None:
+    def record_step(self, before: Mapping[str, float], now: float) -> None:
         """
-        Record a change that was made on the page as an undo step.
+        Record a change as a step that can be undone.
 
         :param before: The values before the change.
-        :param after: The values after the change.
         :param now: Time [s].
         """
-        self._undone.clear()
-        then, first, last = self._done[-1] if self._done else (-math.inf, {}, {})
-        if now - then < _ONE_STEP and last.keys() == after.keys():
+        then, first = self._done[-1] if self._done else (-math.inf, {})
+        if now - then < _ONE_STEP and first.keys() == before.keys():
             before = first
             self._done.pop()
-        self._done.append((now, dict(before), dict(after)))
+        self._done.append((now, dict(before)))
+        self.has_lost = False
         del self._done[:-_MOST_STEPS]
 
-    def list_step_values(self, *, is_back: bool) -> Mapping[str, float]:
+    def list_step_values(self) -> Mapping[str, float]:
         """
-        Return the values that undo the last step, or redo the last undone step.
+        Return the values that undo the last step.
 
-        :raises NotPossible: If there is no such step.
+        :raises NotPossible: If there is no step.
         """
-        if not (self._done if is_back else self._undone):
-            raise NotPossible('nothing to undo' if is_back else 'nothing to redo')
-        return self._done[-1][1] if is_back else self._undone[-1][2]
+        if not self._done:
+            raise NotPossible('nothing to undo')
+        return self._done[-1][1]
 
-    def finish_step(self, *, is_back: bool) -> None:
-        """Record that the values of :meth:`list_step_values` are set."""
-        steps = [self._done, self._undone]
-        steps[is_back].append(steps[not is_back].pop())
+    def finish_step(self) -> None:
+        """Forget the last step, because it is undone."""
+        self._done.pop()
+        self.has_lost = False
 
     # -- proposals -------------------------------------------------------------------------------
 
@@ -305,35 +296,37 @@ class TuneModel:
         :param position: Actuator positions [rad or m], NaN if unknown.
         :raises NotPossible: If no number reverses the joint by its sign.
         """
-        transmission = self._transmission.get(joint)
-        if transmission is None:
+        for binding in self.robot.bindings:
+            names = [member.name for member in binding.spec.joints]
+            if binding.spec.type and joint in names:
+                break
+        else:
             raise NotPossible(f'{joint} has no transmission')
-        binding = self._binding[transmission]
-        row = [member.name for member in binding.spec.joints].index(joint)
-        ratios = np.abs(compute_ratios_at(self._find_binding(self.robot, transmission), position))
+        transmission, row = binding.spec.name, names.index(joint)
+        ratios = np.abs(compute_ratios_at(binding, position))
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
         candidates: list[tuple[int, dict[str, float]]] = []
         for names in self._list_sign_candidates(transmission, joint, row):
             values = {name: -self.find_value(name) for name in names}
             changes = self.preview_change(values, position).ratios
-            own = [change for change in changes if change.joint == joint]
-            reverses = all(each.before * each.after < 0.0 for each in own)
-            if reverses and 0 < len(own) == n_movers:
-                candidates.append((len(changes) - len(own), values))
+            turned = [change for change in changes if change.joint == joint]
+            reverses = all(change.before * change.after < 0.0 for change in turned)
+            if reverses and 0 < len(turned) == n_movers:
+                candidates.append((len(changes) - len(turned), values))
         if not candidates:
             raise NotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
-        return min(candidates, key=lambda each: each[0])[1]
+        return min(candidates, key=lambda candidate: candidate[0])[1]
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return groups of numbers that may have a wrong sign, most likely first."""
-        paths = {name: self._described[name].path for name in self._of.get(transmission, ())}
+        paths = {name: self._described[name].path for name in self._list_names(transmission)}
         reductions = [name for name, path in paths.items() if path[-1] == 'mechanical_reduction']
-        own = [name for name in reductions if paths[name][:2] == ('joints', joint)]
+        direct = [name for name in reductions if paths[name][:2] == ('joints', joint)]
         entries = [
             name for name, path in paths.items() if path[:2] == ('matrix', f'joint{row + 1}')
         ]
-        others = [name for name in reductions if name not in own]
-        return [[name] for name in own] + ([entries] if entries else []) + [[n] for n in others]
+        others = [name for name in reductions if name not in direct]
+        return [[name] for name in direct] + ([entries] if entries else []) + [[n] for n in others]
 
     def list_reset_values(self, transmission: str) -> dict[str, float]:
         """
@@ -342,7 +335,9 @@ class TuneModel:
         :raises NotPossible: If no number differs.
         """
         changed = self.list_changes()
-        values = {name: changed[name][0] for name in self._of[transmission] if name in changed}
+        values = {
+            name: changed[name][0] for name in self._list_names(transmission) if name in changed
+        }
         if not values:
             raise NotPossible('all numbers have the values of the URDF')
         return values
@@ -362,11 +357,10 @@ class TuneModel:
         :raises ParameterError: If a number cannot be written.
         """
         changed = self.list_changes()
-        entries = [
-            (each.transmission, [(each.path, changed[name][1], f'{each.value!r} in the URDF')])
-            for name in changed
-            for each in [self._described[name]]
-        ]
+        entries = []
+        for name, (before, now) in changed.items():
+            tunable, note = self._described[name], f'{before!r} in the URDF'
+            entries.append((tunable.transmission, [(tunable.path, now, note)]))
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
         document = output, self._description
         data = render_numbers(*document, entries, heading, node=node, limits=limits)
@@ -377,5 +371,5 @@ class TuneModel:
 
 
 def _list_differences(before: bytes, after: bytes) -> tuple[str, ...]:
-    old, new = (each.decode('utf-8', 'replace').splitlines() for each in (before, after))
+    old, new = (data.decode('utf-8', 'replace').splitlines() for data in (before, after))
     return tuple(difflib.unified_diff(old, new, 'now', 'tuned', lineterm='', n=2))

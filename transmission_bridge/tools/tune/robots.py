@@ -1,21 +1,41 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A robot from a file for the page, without ROS: sliders move its actuators."""
+"""
+The robots of the page: of a running bridge, and from a file, without ROS.
+
+Nothing here commands the bridge: its topics and parameters are read, and numbers are set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import partial
 import math
 import time
+from typing import Any
 
 import numpy as np
 
-from transmission_bridge.bridge.options import strip_prefixes
-from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.bridge import DriverUnits, load_transmissions
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
+    HOSTED,
+    PREFIX,
+    split_pairs,
+    strip_prefixes,
+)
+from transmission_bridge.bridge.states import DriverIndex, Encoders, list_wrap_periods, States
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError, TransmissionBridgeError
+from transmission_bridge.messages import JointStateRecord, Layout
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, DESCRIPTION, Received
+from transmission_bridge.tools.calibration.guide import HandGuide
+from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
+from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
-from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
@@ -46,21 +66,8 @@ class RobotState:
     target: Array
 
 
-#: Lower and upper position limit, infinite if absent, and their unit.
-Limits = tuple[float, float, str]
-
 #: Receives the reason if a change was rejected, else an empty text.
 Done = Callable[[str], None]
-
-
-def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
-    """Return the position limits of each joint."""
-    units = (joint_unit(robot.description, name) for name in robot.joint_names)
-    limits = robot.joint_limits[:, 0].T.tolist()
-    return {
-        name: (low, high, unit)
-        for name, (low, high), unit in zip(robot.joint_names, limits, units, strict=True)
-    }
 
 
 def compute_start_position(robot: RobotTransmissions) -> Array:
@@ -87,10 +94,12 @@ class FileRobot:
     :ivar n_starts: Number of times that all numbers were read.
     :ivar bridge: Empty: no bridge has these numbers.
     :ivar stops: Empty: no stops are measured.
+    :ivar calibration: ``None``: nothing is calibrated.
     """
 
     n_starts = 1
     bridge = ''
+    calibration: HandGuide | None = None
     stops: Mapping[str, tuple[float, float]] = {}
 
     def __init__(
@@ -112,7 +121,7 @@ class FileRobot:
     def read_state(self) -> RobotState:
         """Return the state that the sliders define."""
         n = len(self._model.robot.joint_names)
-        actuators, joints = (np.full((3, each), np.nan) for each in (len(self._position), n))
+        actuators, joints = (np.full((3, count), np.nan) for count in (len(self._position), n))
         actuators[0], joints[0] = self._position, self._compute_joints(self._position)
         actuators[1] = 0.0  # a drawn robot is at rest
         ages = np.zeros_like(self._position), np.zeros(n)
@@ -165,3 +174,256 @@ class FileRobot:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+#: Seconds between requests to a bridge that has not answered.
+_PERIOD = 1.0
+
+#: Seconds for which a joint counts as commanded after a command, as in the bridge's tuning guard.
+_LIVE = 0.5
+
+_COMMANDS = 'actuator_commands'
+
+
+class BridgeRobot(BridgeClient):
+    """
+    The robot of a bridge.
+
+    It requests description and parameters from the bridge, follows ``/parameter_events``, and
+    repeats the request if the bridge restarts.
+
+    :param namespace: Namespace of the bridge and of the topics.
+    :param node: Name of the bridge.
+    :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
+    :ivar visuals: The text of the description.
+    :ivar n_starts: Number of times that all numbers were read.
+    :ivar stored: What the bridge said when it stored the numbers of the last calibration, empty
+        before.
+    :ivar stops: Measured stops by joint [rad or m], see :attr:`HandGuide.stops`.
+    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
+    """
+
+    def __init__(self, namespace: str, node: str) -> None:
+        super().__init__('tune', f'{namespace}/{node}')
+        self.model: TuneModel | None = None
+        self.visuals = b''
+        self.n_starts = 0
+        self._described = ''
+        self._cannot_be_read = ''
+        #: Whether the numbers are those of the running bridge, the time of the last request, and
+        #: the :attr:`~.BridgeReport.start` of the bridge that they belong to.
+        self._is_known, self._asked = False, -_PERIOD
+        self._start: int | None = None
+        self.follow_description(partial(setattr, self, '_described'))
+        self.follow_parameters(self._accept_parameter_changes)
+        #: The calibration by hand, if one runs, and the receivers of the page itself.
+        self.calibration: HandGuide | None = None
+        self.stored = ''
+        self.stops: dict[str, tuple[float, float]] = {}
+        self._receivers: dict[str, Received] = {}
+
+    def _accept_parameter_changes(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
+        if any(name.startswith(PREFIX) for name in others):
+            self._is_known = False  # configured again, perhaps with another description
+        elif self.model is not None:
+            try:
+                self.model.accept_values(_list_numbers(values))
+            except TransmissionBridgeError:  # another robot
+                self._is_known = False
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def spin_for(self, seconds: float) -> None:
+        """Handle callbacks for some time, and request parameters if necessary."""
+        super().spin_for(seconds)
+        if self.calibration is not None and self.calibration.written is not None:
+            self._end_calibration(self.calibration)
+        now, start = time.monotonic(), None if self.report is None else self.report.start
+        if not self.is_present or start != self._start:
+            self._is_known, self._start = False, start
+        elif not self._is_known and now - self._asked > _PERIOD:
+            self._asked = now
+            options = [option.name for option in fields(BridgeOptions)]
+            names = [DESCRIPTION, *options, *(HOSTED + name for name in options)]
+            self.get_parameters(names, self._build_model, prefix=PREFIX)
+
+    def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
+        """Make the model from the parameters of the bridge."""
+        data = str(values.get(DESCRIPTION) or self._described).encode()
+        numbers = _list_numbers(values)
+        is_configured = bool(numbers) or (self.report is not None and self.report.state == ACTIVE)
+        if reason or not data or not is_configured:
+            return
+        named: dict[str, Any] = {
+            option.name: tuple(value) if isinstance(option.default, tuple) else value
+            for option in fields(BridgeOptions)
+            if (value := values.get(HOSTED + option.name, values.get(option.name))) is not None
+        }
+        try:
+            options = BridgeOptions(**named)
+            robot = load_transmissions(load_description(data), options)
+            is_same = (
+                self.model is not None
+                and self.visuals == data
+                and all(
+                    getattr(self.model.original, name) == getattr(robot, name)
+                    for name in ('joint_names', 'actuator_names', 'tunables')
+                )
+            )
+            if self.model is not None and is_same:
+                # Keeps the steps for undo.
+                self.model.accept_restarted_bridge(numbers, time.monotonic())
+            else:
+                model = TuneModel(data, robot)
+                model.accept_values(numbers)
+                self.model, self.visuals = model, data
+        except TransmissionBridgeError as error:
+            self._cannot_be_read = f'the robot of the bridge cannot be read: {error}'
+            return
+        self._is_known, self._cannot_be_read = True, ''
+        self.n_starts += 1
+        self._follow_robot(self.model.robot, options)
+
+    def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+        """Buffer the latest messages of joints and drivers."""
+        names = split_pairs('actuator_names', options.actuator_names)
+        self._options, self._counted, self._plans = options, robot, _make_plans(robot, options)
+        self._actuators, self._commands = States(self._plans[0], options), States(self._plans[1])
+        joints = DriverIndex(robot.joint_names)
+        self._joints = States(joints, options)
+        topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
+        for topic in options.actuator_state_topics:
+            topics[topic] = _make_receiver(self._actuators, lambda: self._plans[0], topic)
+            has_names = any(name.startswith(f'{topic}:') for name in names)
+            namespace = topic.rpartition('/')[0]
+            commands = f'{namespace}/{_COMMANDS}' if has_names and namespace else _COMMANDS
+            source = topic if has_names else ''
+            sent = _make_receiver(self._commands, lambda: self._plans[1], source)
+            topics.setdefault(commands, sent)
+        self._receivers = topics
+        self.follow_topics(topics)
+
+    # -- calibration by hand ---------------------------------------------------------------------
+
+    def begin_calibration(self) -> None:
+        """Begin a calibration of the present robot by hand."""
+        if self.model is None:
+            return
+        robot, options = self.model.robot, self._options
+        hand = HandCalibration(robot, list_wrap_periods(robot, options))
+        names = {
+            topic: self._plans[0].map_driver_names(topic)
+            for topic in options.actuator_state_topics
+        }
+        feed = DriverFeed(self, hand, names)
+        self.calibration = HandGuide(hand, {}, feed.describe_obstacle)
+        topics = dict(self._receivers)
+        for topic, receive in feed.receivers.items():
+            former = topics.get(topic)
+            topics[topic] = partial(_call_all, [receive] if former is None else [former, receive])
+        self.follow_topics(topics)
+
+    def _end_calibration(self, guide: HandGuide) -> None:
+        """End it; if the user wants so, as soon as the bridge has stored the numbers."""
+        values = name_values(guide.written or [])
+
+        def finish_storing(stored: str, reason: str) -> None:
+            if self.calibration is not guide:
+                return
+            if reason:
+                guide.resume(f'the bridge does not store the numbers: {reason}')
+                return
+            self.calibration, self.stored = None, stored
+            self.follow_topics(self._receivers)
+            if stored:
+                self.stops |= guide.stops
+
+        if not values:
+            finish_storing('', '')
+            return
+        guide.resume('the numbers are being stored')
+        self.store_numbers({PREFIX + name: x for name, x in values.items()}, finish_storing)
+
+    # -- for the page ----------------------------------------------------------------------------
+
+    def read_state(self) -> RobotState:
+        """Return the robot's state; joints are unknown if the bridge is not present."""
+        assert self.model is not None
+        now, robot = time.monotonic(), self.model.robot
+        if self._counted is not robot:
+            before, self._plans = self._plans, _make_plans(robot, self._options)
+            self._counted = robot
+            self._actuators.replace_index(before[0], self._plans[0])
+            self._commands.replace_index(before[1], self._plans[1])
+        ages = self._commands.compute_ages(now).min(axis=0)
+        turns = self._actuators.turns
+        shift = None if turns is None else turns.compute_driver_shift()
+        with np.errstate(all='ignore'):
+            # As in the bridge, another turn may fit the new numbers.
+            actuators = self._actuators.read_values(now)
+            self._actuators.reopen_turns(robot.actuator_to_joint('position', actuators[0]))
+            # Commands are in the driver's own turns, as its states are.
+            sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
+            target = robot.actuator_to_joint('position', sent)
+        joints = self._joints.read_values(now)
+        actuators = self._actuators.read_values(now).copy()
+        speeds = self._actuators.pace.estimate_speeds(now)
+        np.copyto(actuators[1], speeds, where=np.isnan(actuators[1]))
+        return RobotState(
+            actuators,
+            np.full_like(joints, np.nan) if self.describe_problem() else joints,
+            self._actuators.compute_ages(now).min(axis=0),
+            self._joints.compute_ages(now).min(axis=0),
+            robot.joints_of(ages < _LIVE),
+            target,
+        )
+
+    def describe_problem(self) -> str:
+        """Return why the page does not show the present robot, empty if it does."""
+        if not self.is_present:
+            return f'the bridge {self.bridge} is not there; waiting for it'
+        asking = f'waiting for the parameters of {self.bridge}, which must be configured'
+        return '' if self._is_known else self._cannot_be_read or asking
+
+    def list_warnings(self) -> tuple[str, ...]:
+        """Return the bridge's lifecycle state if it is not active, and its diagnostics."""
+        if self.report is None or self.describe_problem():
+            return ()
+        state, name = self.report.state, f'{self.report.name}: '
+        warnings = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
+        return (
+            *warnings,
+            *(f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles),
+        )
+
+    def apply_values(self, values: Mapping[str, float], done: Done) -> None:
+        """Set parameters by ``set_parameters_atomically``."""
+        self.set_parameters(values, lambda _, reason: done(reason))
+
+
+def _make_plans(
+    robot: RobotTransmissions, options: BridgeOptions
+) -> tuple[DriverIndex, DriverIndex]:
+    """Return the plans of states and of commands, which are in the turns of the drivers."""
+    names, units = split_pairs('actuator_names', options.actuator_names), DriverUnits(robot)
+    turns = Encoders(robot, options) if options.wrap_period else None
+    members = (robot.actuator_names, names, robot.lost_actuators, units)
+    return DriverIndex(*members, turns), DriverIndex(*members)
+
+
+def _call_all(receivers: Sequence[Received], *message: Any) -> None:
+    for receive in receivers:
+        receive(*message)
+
+
+def _make_receiver(states: States, plan: Callable[[], DriverIndex], source: str) -> Received:
+    def merge(message: JointStateRecord, layout: Layout, now: float) -> None:
+        with suppress(MessageError):  # the bridge reports it in its diagnostics
+            states.merge_message(plan(), source, layout, message, message.stamp, now)
+
+    return merge
+
+
+def _list_numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Select the numbers of transmissions from values of parameters."""
+    return {k: v for k, v in values.items() if k.startswith(PREFIX) and isinstance(v, float)}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,48 +28,38 @@ class SavePanel:
     def __init__(self, page: Page, tab: Any) -> None:
         self._page, self._widgets = page, page.make_widgets(tab)
         self._writes_stops = False
-        #: The file that is shown and not written yet, and texts about it.
-        self._saved: SavedFile | None = None
-        self._difference = self._written = ''
-
-    def forget(self) -> None:
-        """Forget what is shown of the file."""
-        self._saved, self._difference, self._written = None, '', ''
+        #: The file with the shown changes, ``None`` without any, and a text about it.
+        self._shown: tuple[object, SavedFile | None] = None, None
+        self._message = ''
 
     def show(self) -> None:
         """Show the present state."""
-        session, add_widget = self._page.session, self._widgets.add_widget
+        page, session, add_widget = self._page, self._page.session, self._widgets.add_widget
         output, changes = session.settings.output, [*self._list_changes()]
-        members = [member for member, *_ in changes]
-        changes.sort(key=lambda change: members.index(change[0]))
-        self._widgets.add_text(texts.format_changes(changes, self._page.units))
+        if self._shown[0] != (page.model, changes):
+            self._message = ''
+            self._shown = (page.model, changes), self._render_file() if changes else None
+        saved, label = self._shown[1], 'Write the stops as <limit> too'
+        self._widgets.add_text(texts.format_changes(changes, page.units))
         add_widget(
-            *('checkbox', 'Write the stops as <limit> too', self._choose_stops),
+            *('checkbox', label, partial(setattr, self, '_writes_stops')),
             value=self._writes_stops,
             visible=bool(session.robot.stops) and not output.endswith(_PARAMETER_FILES),
         )
-        add_widget(
-            *('button', 'Show the difference of the file', self._show_difference),
-            color='green' if changes and self._saved is None else 'gray',
-            disabled=not changes,
-        )
-        is_ready = bool(output and self._saved and session.settings.may_change)
+        is_ready = bool(output and saved and session.settings.may_change)
         add_widget(
             *('button', 'write', self._write),
             label=f'Write {Path(output).name or "the file"}',
             color='green' if is_ready else 'gray',
             disabled=not is_ready,
         )
-        hint = 'look at the difference first' if changes else 'nothing differs from the URDF'
+        hint = '' if changes else 'nothing differs from the URDF'
         if not output:
             hint = 'To save, start with --output FILE (.urdf or .yaml).'
-        hint = '' if is_ready or self._written else hint
-        self._widgets.add_text(format_note(hint, 'dim') + self._written + self._difference)
+        difference = '' if saved is None else texts.format_difference(saved.lines)
+        self._widgets.add_text(self._message or format_note(hint, 'dim'))
+        self._widgets.add_text(difference)
         self._widgets.show_changes()
-
-    def _choose_stops(self, value: bool) -> None:
-        self._writes_stops = value
-        self.forget()
 
     def _list_changes(self) -> Iterator[tuple[str, str, str, float, float]]:
         """Yield member, number, unit, value in the description and now of each difference."""
@@ -79,32 +70,27 @@ class SavePanel:
             yield member, last.removeprefix('mechanical_'), unit, *values
         stops = self._page.session.robot.stops.items()
         for joint, measured in stops if self._writes_stops else ():
-            *limits, unit = self._page.limits.get(joint, OPEN)
+            *limits, unit = self._page.model.limits.get(joint, OPEN)
             for side, old, new in zip(('lower', 'upper'), limits, measured, strict=True):
                 yield joint, f'{side} limit', unit, old, new
 
-    def _show_difference(self, _: Any) -> None:
-        self.forget()
-        robot = self._page.session.robot
+    def _render_file(self) -> SavedFile | None:
+        robot, output = self._page.session.robot, self._page.session.settings.output
+        stops = robot.stops if self._writes_stops else {}
         try:
-            output = self._page.session.settings.output or 'robot.urdf'
-            stops = robot.stops if self._writes_stops else {}
-            saved = self._page.model.render_file(output, robot.bridge, stops)
+            return self._page.model.render_file(output or 'robot.urdf', robot.bridge, stops)
         except (UsageError, TransmissionBridgeError) as error:
-            self._difference = format_note(str(error), 'bad')
-        else:
-            self._difference = texts.format_difference(saved.lines)
-            self._saved = saved if saved.lines else None
+            self._message = format_note(str(error), 'bad')
+            return None
 
     def _write(self, _: Any) -> None:
-        # Writes the file that was shown, without later changes.
-        saved, self._saved = self._saved, None
-        settings = self._page.session.settings
+        """Write the file that is shown, without later changes."""
+        settings, saved = self._page.session.settings, self._shown[1]
         if saved is None or not settings.output or not settings.may_change:
             return
         try:
             write_output(settings.output, saved.data, force=settings.force)
         except UsageError as error:
-            self._written = format_note(str(error), 'bad')
+            self._message = format_note(str(error), 'bad')
         else:
-            self._written = format_note(f'written: {settings.output}', 'good')
+            self._message = format_note(f'written: {settings.output}', 'good')

@@ -5,18 +5,158 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 import math
 from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description import compute_limits, RobotDescription
+from transmission_bridge.description import compute_limits, JointSpec, RobotDescription
 from transmission_bridge.description.document import load_visuals
+from transmission_bridge.errors import DescriptionError
+from transmission_bridge.kinematics import (
+    Joint,
+    joint_from_spec,
+    JointError,
+    JointSource,
+    KinematicTree,
+    number_joints,
+    rest_transform_of,
+)
 from transmission_bridge.tools.cli import optional
-from transmission_bridge.tools.tune.pose import LinkPoses
 from transmission_bridge.tools.tune.shapes import load_shapes, Packages, Shape
 from transmission_bridge.types import Array, Mask
+
+#: Links that are drawn; a browser shows more of them slowly.
+MOST_LINKS = 2000
+
+#: The free twist of a joint that slides along its axis.
+_ALONG = (2,)
+
+
+class LinkPoses:
+    """
+    Forward kinematics of a whole robot.
+
+    ``root_H_link = root_H_parent K M(q) K'``, with the frames of
+    :class:`~transmission_bridge.kinematics.Joint`. Every root is at the origin. If a link has
+    two parents, the first one is used. Links without a root are left out. Joints with several
+    degrees of freedom stay at rest.
+
+    :param robot: The description.
+    :ivar links: Names of the placed links, roots first; at most :data:`MOST_LINKS`.
+    :ivar joint_of: Name of the parent joint of each link, empty for a root.
+    :ivar n_left_out: Number of links that are not placed.
+    """
+
+    def __init__(self, robot: RobotDescription) -> None:
+        children: dict[str, list[JointSpec]] = {}
+        for child in robot.joints:
+            children.setdefault(child.parent, []).append(child)
+        names = dict.fromkeys([*(link.name for link in robot.links), *children])
+        below = {joint.child for joint in robot.joints}
+        above: dict[str, JointSpec | None] = {}
+        self._parents: list[int] = []
+        waiting = deque[tuple[str, JointSpec | None, int]](
+            (name, None, -1) for name in names if name not in below
+        )
+        while waiting and len(above) < MOST_LINKS:
+            link, spec, parent = waiting.popleft()
+            if link not in above:
+                waiting += [(child.child, child, len(above)) for child in children.get(link, ())]
+                above[link] = spec
+                self._parents.append(parent)
+        self.links = tuple(above)
+        self.joint_of = tuple('' if spec is None else spec.name for spec in above.values())
+        self.n_left_out = len({*names, *below}) - len(above)
+        n, sources = len(above), _find_joint_sources(robot)
+        self._before, self._after = np.tile(np.eye(4), (2, n, 1, 1))
+        self._gains, self._offsets = np.zeros((2, n))
+        self._slides: Mask = np.zeros(n, dtype=bool)
+        self._owners = [''] * n
+        for index, spec in enumerate(above.values()):
+            joint = None if spec is None else _make_joint(spec)
+            if spec is not None and (joint is None or not joint.is_scalar):
+                self._before[index] = rest_transform_of(spec)
+            elif joint is not None:
+                self._before[index], self._after[index] = joint.motion_frames
+                self._slides[index] = joint.twists == _ALONG
+                source = sources.get(joint.name, (joint.name, 1.0, 0.0))
+                self._owners[index], self._gains[index], self._offsets[index] = source
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints that determine the poses."""
+        return tuple(dict.fromkeys(filter(None, self._owners)))
+
+    def find_mover(self, index: int) -> str:
+        """Return the nearest joint that moves a link, empty for none."""
+        while index >= 0 and not self._owners[index]:
+            index = self._parents[index]
+        return self._owners[index] if index >= 0 else ''
+
+    def find_frame(self, index: int) -> tuple[Array, bool]:
+        """Return ``link_H_joint``, in which a link moves about or along z, and if it slides."""
+        return np.linalg.inv(self._after[index]), bool(self._slides[index])
+
+    def list_below(self, index: int) -> list[int]:
+        """Return the links that the parent joint of a link moves, this link included."""
+        below = {index}
+        for link, parent in enumerate(self._parents):  # parents come first
+            if parent in below:
+                below.add(link)
+        return sorted(below)
+
+    def __call__(self, positions: Mapping[str, float]) -> tuple[Array, Mask]:
+        """
+        Return the poses of all links.
+
+        :param positions: By joint [rad or m]; zero is used if one is absent or NaN.
+        :returns: ``root_H_link`` of each link, shape ``(n, 4, 4)`` [m], and a mask of the links
+            behind a joint at an unknown position, shape ``(n,)``.
+        """
+        given = np.array(
+            [positions.get(owner, np.nan) if owner else 0.0 for owner in self._owners]
+        )
+        is_known = np.isfinite(given)
+        q = np.where(is_known, given, 0.0) * self._gains + self._offsets
+        motion = np.tile(np.eye(4), (len(q), 1, 1))
+        angle = np.where(self._slides, 0.0, q)
+        motion[:, 0, 0] = motion[:, 1, 1] = np.cos(angle)
+        motion[:, 1, 0] = np.sin(angle)
+        motion[:, 0, 1] = -motion[:, 1, 0]
+        motion[:, 2, 3] = np.where(self._slides, q, 0.0)
+        poses: Array = self._before @ motion @ self._after
+        unknown: Mask = ~is_known
+        for index, parent in enumerate(self._parents):
+            if parent >= 0:
+                poses[index] = poses[parent] @ poses[index]
+                unknown[index] |= unknown[parent]
+        return poses, unknown
+
+
+def _make_joint(spec: JointSpec) -> Joint | None:
+    try:
+        return joint_from_spec(spec)
+    except DescriptionError:
+        return None
+
+
+def _find_joint_sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:
+    """Return for each joint the joint that it mimics, or itself, with multiplier and offset."""
+    movable = [spec for spec in robot.joints if spec.is_scalar and spec.mimic is None]
+    leaders = number_joints(joint for spec in movable if (joint := _make_joint(spec)) is not None)
+    name_at = {joint.position_offset: joint.name for joint in leaders}
+    try:
+        sources: Mapping[str, JointSource] = KinematicTree(robot.joints).list_sources(leaders)
+    except (DescriptionError, JointError):  # joints that mimic each other cannot move
+        return {}
+    return {
+        name: (name_at[source.position], source.multiplier, source.offset)
+        for name, source in sources.items()
+    }
+
 
 #: Colours of the transparent robot: a command, and the preview of a change.
 COMMANDED, PREVIEWED = (28, 126, 214), (232, 137, 12)
@@ -103,9 +243,12 @@ class RobotScene:
         """Return points of the robot at rest, and origins of its links in random poses."""
         rest, _ = self.poses({})
         points = [np.zeros((1, 3)), rest[:, :3, 3]]
-        for link, pose in zip(self.poses.links, rest, strict=True):
+        #: The middle of each link in its own frame, and the poses that are drawn.
+        self._middles, self._drawn = np.zeros((len(rest), 3)), rest
+        for index, (link, pose) in enumerate(zip(self.poses.links, rest, strict=True)):
             for shape in by_link.get(link, ()):
                 points.append(shape.vertices @ pose[:3, :3].T + pose[:3, 3])
+                self._middles[index] = shape.vertices.mean(axis=0)
         self._floor = np.concatenate(points)[:, 2].min()
         limits = np.clip(compute_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
         for share in np.random.default_rng(0).random((_POSES, len(limits))):
@@ -140,12 +283,13 @@ class RobotScene:
                 self._draw_arrow(index, side)
 
     def _draw_arrow(self, index: int, side: int) -> None:
-        parent, frame, slides = self.poses.find_frame(index)
-        size, scene, name = 0.26 * self._radius, self._server.scene, f'/robot/{parent}/arrow'
+        # Beside the link as it is drawn, wherever that is.
+        frame, slides = self.poses.find_frame(index)
+        size, scene, name = 0.26 * self._radius, self._server.scene, f'/robot/{index}/arrow'
         if slides:
             points = size * side * np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
         else:
-            angles = self._find_angle(index, parent, frame) + side * np.linspace(-0.9, 0.9, 24)
+            angles = self._find_angle(index, frame) + side * np.linspace(-0.9, 0.9, 24)
             points = size * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
         along = points[-1] - points[-2]
         head = points[-1] + 0.4 * size * along / np.linalg.norm(along)
@@ -163,12 +307,15 @@ class RobotScene:
             scene.add_label(f'{name}_label', label, position=position, anchor='bottom-left'),
         ]
 
-    def _find_angle(self, index: int, parent: int, frame: Array) -> float:
-        """Return where the links that a joint moves are about its axis, at rest."""
-        poses, _ = self.poses({})
-        away = poses[self.poses.list_below(index), :3, 3].mean(axis=0) - poses[index, :3, 3]
-        x, y, _ = (poses[parent, :3, :3] @ frame[:3, :3]).T @ away
-        return float(np.arctan2(y, x)) if np.hypot(x, y) > 0.1 * self._radius else 0.0
+    def _find_angle(self, index: int, frame: Array) -> float:
+        """Return where the links that a joint moves are drawn about its axis, or the camera."""
+        below, poses = self.poses.list_below(index), self._drawn
+        middles = np.array([poses[link] @ [*self._middles[link], 1.0] for link in below])[:, :3]
+        at_joint = (poses[index, :3, :3] @ frame[:3, :3]).T
+        away = at_joint @ (middles.mean(axis=0) - poses[index, :3, 3])
+        if np.hypot(*away[:2]) < 0.1 * self._radius:
+            away = at_joint @ (self._eye - poses[index, :3, 3])
+        return float(np.arctan2(away[1], away[0]))
 
     def remove_nodes(self) -> None:
         """Remove the robot from the scene."""
@@ -189,6 +336,7 @@ class RobotScene:
         :param color: Its colour.
         """
         poses, unknown = self.poses(positions)
+        self._drawn = poses
         with self._server.atomic():
             self._robot.move_links(poses)
             for index in np.flatnonzero(unknown != self._unknown).tolist():
@@ -270,8 +418,8 @@ class _RobotBody:
     def paint_links(self, color: tuple[int, ...] | None, index: int | None = None) -> None:
         """Paint a link or all links; ``None`` restores its own colour."""
         for meshes in self._meshes if index is None else [self._meshes[index]]:
-            for mesh, own in meshes:
-                mesh.color = own if color is None else color
+            for mesh, usual in meshes:
+                mesh.color = usual if color is None else color
 
     def move_links(self, poses: Array) -> None:
         """Send the poses that have changed."""

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.model import TuneModel
-from transmission_bridge.tools.tune.robots import Done, FileRobot, RobotState
+from transmission_bridge.tools.tune.robots import BridgeRobot, Done, FileRobot, RobotState
 from transmission_bridge.tools.tune.scene import COMMANDED, PREVIEWED, RobotScene
 from transmission_bridge.tools.tune.shapes import Packages
 

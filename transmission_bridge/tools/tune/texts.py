@@ -18,8 +18,8 @@ from pathlib import Path
 from transmission_bridge.errors import printable
 from transmission_bridge.tools.tune.model import Number, Preview
 
-#: Characters shown of a name and of a sentence.
-_NAME, _SENTENCE = 48, 600
+#: Characters shown of a name, of a sentence, and of several ones in a tooltip.
+_NAME, _SENTENCE, _TOOLTIP = 48, 600, 2000
 
 #: Lines shown of a difference.
 _MOST_LINES = 200
@@ -97,11 +97,10 @@ def _format_block(lines: Iterable[str]) -> str:
     return f'<div class="tb">{content}</div>' if content else ''
 
 
-def format_notes(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str:
-    """Return sentences; of many the first ones and the number of others."""
-    notes = list(lines)
-    rest = [f'and {len(notes) - most} more'] if len(notes) > most else []
-    return ''.join(format_note(line, kind) for line in [*notes[:most], *rest])
+def format_line(text: str, kind: str, height: str = 'one') -> str:
+    """Return a sentence in one line or ``two``, which is cut; the whole text is its tooltip."""
+    shown = f'<span class="{kind}">{escape_text(text, _SENTENCE)}</span>'
+    return f'<div class="tb {height}" title="{escape_text(text, _TOOLTIP)}">{shown}</div>'
 
 
 def format_table(
@@ -197,17 +196,18 @@ def format_change(
             lines.append(f'{name}: its position is unknown')
             continue
         old, new, change = (
-            escape_text(units.format_text(each, unit))
-            for each in (before, after, abs(after - before))
+            escape_text(units.format_text(value, unit))
+            for value in (before, after, abs(after - before))
         )
         live = ' <span class="bad">commanded now</span>' if joint in commanded else ''
         sign = 'more' if after > before else 'less'
         lines.append(f'{name} would read {change} {sign}: {old} → {new}{live}')
-    for each in preview.ratios:
-        how = f'moves {each.after / each.before:.3g} times as far' if each.before else 'is moved'
-        if each.before * each.after < 0.0:
+    for ratio in preview.ratios:
+        share = f'{ratio.after / ratio.before:.3g}' if ratio.before else ''
+        how = f'moves {share} times as far' if share else 'is moved'
+        if ratio.before * ratio.after < 0.0:
             how = '<span class="care">turns the other way</span>'
-        lines.append(f'{escape_text(each.joint)} by {escape_text(each.actuator)} {how}')
+        lines.append(f'{escape_text(ratio.joint)} by {escape_text(ratio.actuator)} {how}')
     if not (preview.shifts or preview.ratios):
         lines.append('<span class="dim">no joint position changes</span>')
     return _format_block(lines)
@@ -234,17 +234,13 @@ def format_changes(changes: Sequence[tuple[str, str, str, float, float]], units:
 
     :param changes: Member, number, unit, value in the description and now.
     """
-    rows: list[tuple[str, Sequence[str]]] = []
-    heading = ''
+    rows = []
     for member, name, unit, before, after in changes[:_MOST_LINES]:
-        if member != heading:
-            heading = member
-            rows.append(('', [f'<b>{escape_text(member)}</b>']))
-        label = (
-            f'{escape_text(name)} <span class="dim">{escape_text(units.name_unit(unit))}</span>'
-        )
+        shown = escape_text(f'{name} {units.name_unit(unit)}')
+        title = escape_text(f'{member} {name}', _SENTENCE)
+        label = f'<span title="{title}"><b>{escape_text(member)}</b> {shown}</span>'
         old, new = units.format_cell(before, unit), units.format_cell(after, unit)
         cells = f'<span class="minus">{old}</span>', f'<span class="plus">{new}</span>'
-        rows.append(('', [label, *cells]))
-    columns = ('number', '44%'), ('URDF', ''), ('now', '')
+        rows.append(('', (label, *cells)))
+    columns = ('number', '56%'), ('URDF', ''), ('now', '')
     return format_table(columns, rows, 'changes') if changes else ''

@@ -6,17 +6,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 import math
 from typing import Any
 
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.tune.change_panel import CARE, ChangePanel
-from transmission_bridge.tools.tune.numbers_panel import add_slider, NumbersPanel
-from transmission_bridge.tools.tune.page import OPEN, Page
+from transmission_bridge.tools.tune.change_panel import CARE, ChangePanel, read_input
+from transmission_bridge.tools.tune.model import Number
+from transmission_bridge.tools.tune.page import OPEN, Page, Widgets
 from transmission_bridge.tools.tune.robots import FileRobot
-from transmission_bridge.tools.tune.texts import format_note, PageUnits, shorten_label
-from transmission_bridge.transmissions import Binding
+from transmission_bridge.tools.tune.texts import escape_text, format_note, PageUnits, shorten_label
+from transmission_bridge.transmissions import Binding, Tunable
+
+#: Steps of a slider.
+_STEPS = 2000
+
+
+def compute_slider_span(tunable: Tunable, unit: str) -> tuple[float, float] | None:
+    """
+    Return the ends of a slider for a number: around its value, inside its range.
+
+    :returns: ``None`` for an infinite value, such as an absent limit.
+    """
+    value = tunable.value
+    if not math.isfinite(value):
+        return None
+    reach = max(0.5 * abs(value), 0.2)
+    low, high = value - reach, value + reach
+    if tunable.nonzero:
+        low, high = sorted((0.5 * value, 2.0 * value))
+    elif tunable.path[-1] == 'offset' and unit == 'rad':
+        low, high = min(-math.pi, value - 0.5), max(math.pi, value + 0.5)
+    low = low if tunable.minimum is None else max(low, tunable.minimum)
+    high = high if tunable.maximum is None else min(high, tunable.maximum)
+    return (low, high) if low < high else None
+
+
+def add_slider(
+    widgets: Widgets, page: Page, key: str, span: tuple[float, float], value: float, unit: str,
+    act: Callable[[float], None], label: str = '',
+) -> None:  # fmt: skip
+    """
+    Describe a slider.
+
+    :param span: Its ends in SI.
+    :param act: Receives the value in SI.
+    """
+    units = page.units
+    low, high, shown = (units.to_page(each, unit) for each in (*span, value))
+    places: dict[str, Any] = {'min': low, 'max': high, 'step': (high - low) / _STEPS}
+    widgets.add_widget(
+        *('slider', key, lambda shown: act(units.from_page(shown, unit))),
+        label=label,
+        value=shown,
+        **places,
+    )
+
 
 #: Characters of an entry of the list of transmissions; the list is searched by these texts.
 _ENTRY = 300
@@ -32,8 +78,9 @@ class TunePanel:
             form = gui.add_form(None)
         self._page, self._widgets = page, page.make_widgets(form)
         self._choices: dict[str, str] = {}
-        self._change = ChangePanel(page, self._widgets)
-        self._numbers = NumbersPanel(page, self._widgets, self._change)
+        self._change, self._is_at = ChangePanel(page, self._widgets), '0'
+        #: The ends of sliders by parameter.
+        self._spans: dict[str, tuple[float, float]] = {}
 
         async def submitted(_: Any) -> None:
             page.session.post_task(lambda: self._change.decide('Apply'))
@@ -56,14 +103,14 @@ class TunePanel:
     def choose(self, transmission: str) -> None:
         """Show a transmission, and discard input for another one."""
         self._page.chosen, self._page.preview = transmission, None
-        self._change = ChangePanel(self._page, self._widgets)
-        self._numbers = NumbersPanel(self._page, self._widgets, self._change)
+        self._change, self._is_at = ChangePanel(self._page, self._widgets), '0'
+        self._spans = {}
 
     def set_degrees(self, is_degrees: bool) -> None:
         """Show angles in degrees, or in radians."""
         old, new = self._page.units, PageUnits(degrees=is_degrees)
-        model, self._page.units = self._page.model, new
-        self._change.draft.convert(lambda name: model.find_number(name).unit, old, new)
+        self._page.units = new
+        self._change.convert_input(old, new)
 
     def show_choice(self) -> None:
         """Show the list of transmissions."""
@@ -102,9 +149,9 @@ class TunePanel:
             self._show_movers(session.robot, binding)
         if page.model.list_numbers(page.chosen):
             # Other edits, and changes of commanded joints, need Apply.
-            if self._change.draft.take_dragged() and not commanded:
+            if self._change.take_dragged() and not commanded:
                 self._change.decide('Apply')
-            self._numbers.show(binding)
+            self._show_numbers(binding)
         elif binding.spec.type:
             text = (
                 'Its numbers cannot be parameters, because they contain a name with other '
@@ -140,3 +187,94 @@ class TunePanel:
             move(member, value * scale)
         except TransmissionBridgeError as error:
             self._change.set_message(str(error), 'bad')
+
+    def _show_numbers(self, binding: Binding) -> None:
+        add_widget, change, heading = self._widgets.add_widget, self._change, ''
+        self._show_joints(binding)
+        for number in self._page.model.list_numbers(self._page.chosen):
+            above, heading = heading, escape_text(_format_heading(number.tunable, binding), 120)
+            if above != heading:
+                self._widgets.add_text(f'<div class="tb"><b>{heading}</b></div>')
+            self._show_number(number)
+        change.show()
+        steps = ('Undo', 'As in the URDF')
+        add_widget('button_group', 'steps', change.step, options=steps)
+
+    def _show_joints(self, binding: Binding) -> None:
+        page, add_widget = self._page, self._widgets.add_widget
+        joints = {shorten_label(member.name): member.name for member in binding.spec.joints}
+        if page.joint not in joints.values():
+            page.joint = next(iter(joints.values()))
+        shown = next(text for text, name in joints.items() if name == page.joint)
+        unit = page.model.limits.get(page.joint, OPEN)[2]
+        add_widget(
+            *('dropdown', 'joint', lambda text: setattr(page, 'joint', joints[text])),
+            options=tuple(joints),
+            value=shown,
+            visible=len(joints) > 1,
+        )
+        add_widget(
+            *('text', f'is at [{page.units.name_unit(unit)}]', partial(setattr, self, '_is_at')),
+            value=self._is_at,
+            hint='Sets its offset after confirmation',
+        )
+        acts = ('Is at', 'Zero here', 'Turns wrong')
+        add_widget('button_group', 'this joint', partial(self._ask, unit), options=acts)
+
+    def _ask(self, unit: str, what: str) -> None:
+        model, joint, change = self._page.model, self._page.joint, self._change
+        if what == 'Zero here':
+            change.ask_to_place({joint: 0.0})
+        elif what == 'Turns wrong':
+            change.ask(
+                f'Reverse the direction of {joint}?',
+                lambda now: model.compute_reversal(joint, now.actuators[0]),
+            )
+        else:
+            try:
+                change.ask_to_place({joint: read_input(self._is_at, unit, self._page.units)})
+            except ValueError as error:
+                change.set_message(f'is at: expected {error}', 'bad')
+
+    def _show_number(self, number: Number) -> None:
+        (name, unit, tunable), page, units = number, self._page, self._page.units
+        label = shorten_label(tunable.path[-1].replace('mechanical_', '').replace('_', ' '))
+        text = self._change.texts.get(name, units.format_field(tunable.value, unit))
+        low = -math.inf if tunable.minimum is None else tunable.minimum
+        high = math.inf if tunable.maximum is None else tunable.maximum
+        suffix = ', not zero' if tunable.nonzero else ''
+        described = page.model.original.parameters[tunable.name]
+        self._widgets.add_widget(
+            *('text', name, partial(self._change.store_text, name)),
+            label=f'{label} [{units.name_unit(unit)}]' if unit else label,
+            value=text,
+            hint=f'{tunable.description} Range {low:g} to {high:g} {unit}{suffix}. URDF: '
+            f'{units.format_field(described.value, unit)}. '
+            f'Parameter {shorten_label(name)}',
+        )
+        span, value = self._spans.get(name), tunable.value
+        if span is None or not span[0] <= value <= span[1]:
+            span = compute_slider_span(tunable, unit)
+        if span is None:
+            return
+        self._spans[name] = span  # the ends stay the same during dragging
+        with suppress(ValueError):
+            value = min(max(read_input(text, unit, units), span[0]), span[1])
+        # Without digits below the step of the slider.
+        digits = max(0, 1 - math.floor(math.log10((span[1] - span[0]) / _STEPS)))
+
+        def drag(value: float) -> None:
+            shown = units.format_field(round(value, digits), unit)
+            self._change.store_text(name, shown, is_dragged=True)
+
+        add_slider(self._widgets, page, name, span, value, unit, drag)
+
+
+def _format_heading(tunable: Tunable, binding: Binding) -> str:
+    """Return the member or the transmission that a number belongs to."""
+    kind, *rest = tunable.path
+    members = {'joints': binding.spec.joints, 'actuators': binding.spec.actuators}.get(kind, ())
+    for member in members:
+        if rest and member.name == rest[0]:
+            return f'{kind[:-1]} {member.name}' + (f' ({member.role})' if member.role else '')
+    return binding.spec.name
