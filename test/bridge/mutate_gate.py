@@ -27,7 +27,6 @@ _FILES = (
     'gate.py',
     'arrays.py',
     'ledger.py',
-    'trajectories.py',
     'states/knowledge.py',
     'motion.py',
     'rules/rule.py',

@@ -18,11 +18,17 @@ from dataclasses import replace
 import numpy as np
 
 from transmission_bridge.bridge.inputs import CommandCounts, MOST_UNKNOWN
-from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
+from transmission_bridge.bridge.motion import (
+    EFFORT,
+    Motion,
+    POSITION,
+    SentTrajectory,
+    Trajectories,
+    VELOCITY,
+)
 from transmission_bridge.bridge.options.options import COMMAND_TIMEOUT
 from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.states.states import KnownState
-from transmission_bridge.bridge.trajectories import SentTrajectory, Trajectories
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import MapReport
 from transmission_bridge.types import Array, Index, Mask

@@ -1,11 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of one message on their way to the drivers, and their pattern."""
+"""The numbers of one message on their way to the drivers, and the trajectories that they have."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -118,3 +119,116 @@ class Motion:
     expiring: Mask | None = None
     changes: set[tuple[str, str]] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentTrajectory:
+    """
+    A trajectory, and the numbers that are active after it.
+
+    :param named: Mask of the joints that it names, shape ``(n_joints,)``.
+    :param joints: Mask of these and the coupled joints that hold; it ends their commands.
+    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
+    :param joint_command: Rows position, velocity, effort after the last waypoint, shape ``(3,
+        n_joints)``; NaN: none. If it ends with positions, the other rows are NaN.
+    :param actuator_command: Rows of the actuators, shape ``(3, n_actuators)``.
+    :param start: Start time [s]; former commands hold until then.
+    :param until: End time [s].
+    :param spells: The spells in which it was sent; its numbers exist while they last.
+    :param is_running: Whether it has started.
+    """
+
+    named: Mask
+    joints: Mask
+    actuators: Mask
+    joint_command: Array
+    actuator_command: Array
+    start: float
+    until: float
+    spells: Array
+    is_running: bool = False
+
+    @classmethod
+    def of_motion(cls, motion: Motion, spells: Array) -> SentTrajectory:
+        """Return a trajectory that is about to be sent."""
+        assert motion.trajectory is not None
+        pattern, (record, filled, start) = motion.pattern, motion.trajectory
+        finals = []
+        for numbers in (motion.values, motion.sent):
+            last = numbers[: len(FIELDS), -1].copy()
+            if filled[POSITION, -1]:
+                last[VELOCITY:] = np.nan
+            elif not filled[VELOCITY, -1]:
+                # Accelerations alone lead to an unknown velocity that has to end.
+                last[VELOCITY] = np.where(np.isnan(numbers[ACCELERATION, -1]), np.nan, 0.0)
+            finals.append(last)
+        joints, sent = finals
+        masks, until = (pattern.named, pattern.joints, pattern.actuators), start + record.duration
+        return cls(*masks, joints, sent, start, until, spells)
+
+    @property
+    def event(self) -> float:
+        """Time at which it starts, or, if it is running, ends [s]."""
+        return self.until if self.is_running else self.start
+
+
+class Trajectories:
+    """
+    The trajectories that were sent and have not ended.
+
+    :param reached: Mask of the actuators of each joint, shape ``(n_joints, n_actuators)``.
+    :ivar sent: All of them.
+    """
+
+    def __init__(self, reached: Mask) -> None:
+        self._reached = reached
+        self.sent: tuple[SentTrajectory, ...] = ()
+
+    def add_trajectory(self, new: SentTrajectory) -> None:
+        """Add one; it replaces others of its joints that do the same, run or wait."""
+        self.cancel_joints(new.joints, is_running=new.is_running)
+        self.sent += (new,)
+
+    def cancel_joints(self, joints: Mask, *, is_running: bool | None = None) -> None:
+        """
+        Remove joints.
+
+        :param is_running: Only from those that run, or that have not started; ``None``: from all.
+        """
+        others = []
+        for former in self.sent:
+            is_concerned = is_running is None or former.is_running is is_running
+            kept = former.joints & ~joints if is_concerned else former.joints
+            if kept.any():
+                actuators = former.actuators & self._reached[kept].any(axis=0)
+                named = former.named & kept
+                others.append(replace(former, named=named, joints=kept, actuators=actuators))
+        self.sent = tuple(others)
+
+    def convert_numbers(self, convert: Callable[[Array, Array], tuple[Array, Array]]) -> None:
+        """Replace the numbers of joints and actuators after each of them."""
+        converted = (convert(one.joint_command, one.actuator_command) for one in self.sent)
+        self.sent = tuple(
+            replace(one, joint_command=joints, actuator_command=actuators)
+            for one, (joints, actuators) in zip(self.sent, converted, strict=True)
+        )
+
+    def take_due(self, now: float) -> Iterator[SentTrajectory]:
+        """Remove and yield those that start or end until now [s], in the order of time."""
+        while due := [one for one in self.sent if one.event <= now]:
+            first = min(due, key=lambda one: one.event)
+            self.sent = tuple(one for one in self.sent if one is not first)
+            yield first
+
+    def take_waiting_rates(self) -> list[SentTrajectory]:
+        """Forget all; return those with velocities that have not started."""
+        sent, self.sent = self.sent, ()
+        waiting = (one for one in sent if not one.is_running)
+        return [one for one in waiting if not np.isnan(one.joint_command[VELOCITY]).all()]
+
+    def mask_left_actuators(self) -> Mask:
+        """Return the actuators that move to a position, or will."""
+        left: Mask = np.zeros(self._reached.shape[1], dtype=bool)
+        for one in self.sent:
+            left |= ~np.isnan(one.actuator_command[POSITION]) & one.actuators
+        return left

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from transmission_bridge.description.limits import compute_limits as compute_limits
 from transmission_bridge.description.load import load_description as load_description
 from transmission_bridge.description.specs import (
+    compute_limits as compute_limits,
     DynamicsSpec as DynamicsSpec,
     Finding as Finding,
     JointLimits as JointLimits,

@@ -82,7 +82,7 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     Return the limits of joints in the description, infinite if not given.
 
     A joint with one coordinate has its
-    :func:`~transmission_bridge.description.limits.compute_limits`, as in the rest of the
+    :func:`~transmission_bridge.description.specs.compute_limits`, as in the rest of the
     package: ``<limit>`` narrowed by ``min`` and ``max`` of the command interfaces in
     ``<ros2_control>``. The smaller of acceleration and deceleration limits both. Crossed bounds
     are kept. Joints with several degrees of freedom have no limits, because URDF does not assign

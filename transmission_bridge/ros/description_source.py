@@ -18,8 +18,8 @@ from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import clipped, counted, DescriptionError, MessageError, shortened
 from transmission_bridge.ros.channels import describe_endpoint, deserialize_bytes, subscribe_bytes
 from transmission_bridge.ros.parameters import declare_parameter
-from transmission_bridge.ros.peers import describe_incompatible_peers, Graph
 from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.topics import describe_incompatible_peers, Graph
 
 PARAMETER = 'robot_description'
 

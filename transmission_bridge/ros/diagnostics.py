@@ -32,9 +32,9 @@ from transmission_bridge.ros.channels import describe_endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.hosting import COMMANDS, inspect_host, TRAJECTORY
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
-from transmission_bridge.ros.peers import describe_incompatible_peers, Graph, list_node_names
 from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
+from transmission_bridge.ros.topics import describe_incompatible_peers, Graph, list_node_names
 
 #: Period of the messages [s]; REP 107 requires 1 s.
 _PERIOD = 1.0

@@ -21,7 +21,7 @@ from transmission_bridge.tools.compiler.compiled_robot import (
     is_reversible,
     iterate_steps,
 )
-from transmission_bridge.tools.units import actuator_unit, joint_unit
+from transmission_bridge.tools.limit_report import actuator_unit, joint_unit
 from transmission_bridge.transmissions.robot import RATIOS, ROWS
 
 #: Samples of the walk of the test, in each direction.

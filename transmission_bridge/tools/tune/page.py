@@ -10,13 +10,12 @@ from functools import partial
 import math
 from typing import Any
 
-from transmission_bridge.tools.limit_report import transmission_limits
+from transmission_bridge.tools.limit_report import transmission_limits, UNKNOWN_UNIT
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import Limits, Preview, TuneModel
 from transmission_bridge.tools.tune.robots import RobotState
 from transmission_bridge.tools.tune.session import TuneSession
 from transmission_bridge.tools.tune.texts import PageUnits
-from transmission_bridge.tools.units import UNKNOWN_UNIT
 from transmission_bridge.transmissions import Binding
 from transmission_bridge.types import Array
 

@@ -25,6 +25,7 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.transmissions.expressions import all_of, Expression, is_known, make_switch
+from transmission_bridge.transmissions.linear import inverse_pattern
 from transmission_bridge.transmissions.mechanism.block_system import (
     BlockSystem,
     build_determinant,
@@ -39,7 +40,6 @@ from transmission_bridge.transmissions.mechanism.newton import (
     build_conditions,
     build_newton_function,
 )
-from transmission_bridge.transmissions.sparsity import inverse_pattern
 
 #: The side of a formula's result is unknown if a determinant is below this share of the pose's.
 UNSIGNED = 1e-8
