@@ -172,15 +172,6 @@ def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot, lin
     assert 'loop' not in row
 
 
-def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot, linkages):
-    """ros2_control's element of a linkage lists the commanded joints only."""
-    (row,) = read_rows(compile_robot(linkages['four_bar_knee']))
-    assert '{{"knee", 1, true, "joint1", 1.0, 0.0}}, {{"knee_motor",' in row
-    assert '{{"knee_crank", 0, true, "", 1.0, 0.0}' in row
-    assert 'param' not in row
-    assert 'loop' not in row
-
-
 def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
     """ros2_control calls it actuator1 in each block of type actuator."""
     screw = transmission('lift', 'Screw', ['lift'], [], params(lead=0.005))

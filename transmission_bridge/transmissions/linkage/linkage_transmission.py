@@ -132,8 +132,7 @@ class LinkageTransmission(MechanismTransmission):
         is_valid = not more and LEAST_TOLERANCE <= tolerance <= LARGEST_TOLERANCE
         expected = f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]'
         _require(reader, is_valid, 'tolerance', 'tolerance is invalid', expected, repr(text))
-        commanded = tuple(joint.name for joint in spec.joints)
-        linkage = LinkageSpec(loops, driven, commanded, start, tolerance)
+        linkage = LinkageSpec(loops, driven, tuple(j.name for j in spec.joints), start, tolerance)
         # If a frame is not a link, every joint above the other frame would become part of the
         # loop.
         tree = JointTree(robot.joints, robot.links)
