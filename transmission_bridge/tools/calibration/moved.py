@@ -300,10 +300,10 @@ class MovedTransmission:
         return list_zeros(maps, self.middle, 0.5 * self._spans)
 
     def compute_turn(self) -> float:
-        """Return the motion of its one joint per turn of its one encoder; infinite otherwise."""
+        """Return the motion of its one joint by a turn of its one encoder; infinite otherwise."""
         if self.is_free or len(self.periods) != 1 or len(self.zeros) != 1:
             return math.inf
-        turn = abs(float(self._slopes[0, 0] * self.periods[0]))
+        turn = float(self._slopes[0, 0] * self.periods[0])
         return math.inf if math.isnan(turn) else turn
 
     def map_positions(self, values: Mapping[ParameterPath, float], actuators: Array) -> Array:
