@@ -178,8 +178,8 @@ class DiagnosticsPublisher:
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
-                names = ('this process', *outputs[topic].names)
-                outputs[topic] = outputs[topic]._replace(names=names)
+                place, names, *others = outputs[topic]
+                outputs[topic] = Peers(place, ('this process', *names), *others)
         statuses = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
         return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
 
