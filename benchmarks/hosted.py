@@ -82,7 +82,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException
 from sensor_msgs.msg import JointState
 
-NAMES = [f'motor_{{k}}' for k in range({joints})]
+NAMES = [f'motor_{k}' for k in range({joints})]
 bus = Bus(sys.argv[1], float(sys.argv[2]))
 rclpy.init()
 node = rclpy.create_node('plain_driver')

@@ -101,10 +101,13 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     Within seconds it is gone, and so is all that was known of the robot.
 
     Its numbers are asked anew, Undo sets those that it lost, and what was asked of the
-    dead one is refused.
+    dead one is refused. A calibration goes on with the new one.
     """
     robot.until_known()
     model, answers = robot.model, robot.answers
+    robot.begin_calibration()
+    guide = robot.calibration
+    robot.until(lambda: not guide.step.obstacle)
     robot.apply(offset=0.75)
     # The event of the change may come before the answer.
     robot.until(lambda: answers == [''] and robot.model.find_value(OFFSET) == 0.75)
@@ -127,7 +130,9 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     robot.apply(offset=0.75)
     robot.until(lambda: len(answers) == 3 and model.find_value(OFFSET) == 0.75)
     assert answers[2] == ''
-    assert robot.model is model
+    assert (robot.model, robot.calibration) == (model, guide)
+    # The silence ended.
+    robot.until(lambda: not guide.step.obstacle)
     live_arm.wait_for(OFFSET, 0.75)
 
 

@@ -251,8 +251,10 @@ class HandGuide:
     def _show_result(self, moved: MovedTransmission, joint: int) -> Step:
         track, outcome = moved.tracks[joint], self.judge(moved)
         others, names = self._list_open(), moved.joined_names
+        again = Act(f'No: start {names} again', moved.start_again)
         if not others:
-            return Step('All joints are known', f'Write them. {AFTERWARDS}')
+            hint = f'Does the orange arm follow the real one? Then write them. {AFTERWARDS}'
+            return Step('All joints are known', hint, second=None if outcome.refusal else again)
         following, n = self.hand.joints[others[0]]
         act = Act(f'Next: {following.tracks[n].name}', partial(self.choose, others[0]))
         if outcome.refusal:
@@ -267,7 +269,8 @@ class HandGuide:
             hint = f'Stops at {ours}; the URDF has {theirs}.'
         is_ = 'are' if len(moved.tracks) > 1 else 'is'
         away = track.format_way(outcome.uncertainty[track.name])
-        return Step(f'{names} {is_} known, ± {away}', hint, act, joint=track.name)
+        title = f'{names} {is_} known, ± {away}'
+        return Step(title, hint, act, joint=track.name, second=again)
 
     def _offer_pose(self, label: str) -> Act:
         return Act(label, partial(self.answer, is_confirmed=False))

@@ -218,6 +218,7 @@ class BridgeRobot(BridgeClient):
         self.follow_parameters(self._accept_parameter_changes)
         #: The calibration by hand, if one runs, and the receivers of the page itself.
         self.calibration: HandGuide | None = None
+        self._feed: DriverFeed | None = None
         self.stored = ''
         self.stops: dict[str, tuple[float, float]] = {}
         self._receivers: dict[str, Received] = {}
@@ -277,6 +278,7 @@ class BridgeRobot(BridgeClient):
                 model = TuneModel(data, robot)
                 model.accept_values(numbers)
                 self.model, self.visuals = model, data
+                self.calibration = self._feed = None
         except TransmissionBridgeError as error:
             self._cannot_be_read = f'the robot of the bridge cannot be read: {error}'
             return
@@ -301,7 +303,7 @@ class BridgeRobot(BridgeClient):
             sent = _make_receiver(self._commands, lambda: self._plans[1], source)
             topics.setdefault(commands, sent)
         self._receivers = topics
-        self.follow_topics(topics)
+        self._follow_all_topics()
 
     # -- calibration by hand ---------------------------------------------------------------------
 
@@ -315,10 +317,14 @@ class BridgeRobot(BridgeClient):
             topic: self._plans[0].map_driver_names(topic)
             for topic in options.actuator_state_topics
         }
-        feed = DriverFeed(self, hand, names)
-        self.calibration = HandGuide(hand, {}, feed.describe_obstacle)
+        self._feed = DriverFeed(self, hand, names)
+        self.calibration = HandGuide(hand, {}, self._feed.describe_obstacle)
+        self._follow_all_topics()
+
+    def _follow_all_topics(self) -> None:
+        """Follow the topics of the robot, and those of a calibration, also of a new bridge."""
         topics = dict(self._receivers)
-        for topic, receive in feed.receivers.items():
+        for topic, receive in self._feed.receivers.items() if self._feed else ():
             former = topics.get(topic)
             topics[topic] = partial(_call_all, [receive] if former is None else [former, receive])
         self.follow_topics(topics)
@@ -333,8 +339,8 @@ class BridgeRobot(BridgeClient):
             if reason:
                 guide.resume(f'the bridge does not store the numbers: {reason}')
                 return
-            self.calibration, self.stored = None, stored
-            self.follow_topics(self._receivers)
+            self.calibration, self._feed, self.stored = None, None, stored
+            self._follow_all_topics()
             if stored:
                 self.stops |= guide.stops
 
