@@ -13,8 +13,9 @@ from state_paths import record
 from world import reason, World
 from zoo.elements import numbered, pair, ratio, simple, WRIST
 
-from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.bridge.states.knowledge import Pace
+from transmission_bridge.bridge.inputs import Entries
+from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
+from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace
 from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import ParameterError
@@ -423,3 +424,12 @@ def test_a_motion_that_ends_where_it_began_is_a_motion():
         pace.record_positions(np.array([0.1 * math.sin(TURN * now / 0.3)]), now)
         if number > 20:
             assert abs(float(pace.estimate_speeds(now)[0])) > 0.1
+
+
+def test_the_automatic_timeout_is_five_periods_of_a_running_mean():
+    """The first gap is the period, and one late message changes the timeout by a tenth."""
+    driver = HeardDriver(0, Entries(slice(0), None, 0, (), None), AUTO)
+    assert [driver.measure_period(0.5) for _ in range(3)] == [True, False, False]
+    assert driver.timeout == 2.5
+    assert driver.measure_period(1.0)
+    assert driver.timeout == pytest.approx(2.75)
