@@ -84,7 +84,7 @@ def compute_start_position(robot: RobotTransmissions) -> Array:
 
 class FileRobot:
     """
-    A robot from a file; :class:`~.live.BridgeRobot` has the same members.
+    A robot from a file; :class:`BridgeRobot` has the same members.
 
     :param description: The file.
     :param robot: Its maps.

@@ -207,7 +207,7 @@ class Workspace:
 
 
 class AffineStream:
-    """The stream of a robot without mechanisms, as :class:`~.robot_map.RobotMap`."""
+    """The stream of a robot without mechanisms, as :class:`~.function.RobotMap`."""
 
     def __init__(self, affine: AffineMap) -> None:
         self._map_into = Workspace(affine).map_into
@@ -218,12 +218,12 @@ class AffineStream:
         """Nothing is solved."""
 
     def map_state(self, values: Array, report: MapReport | None = None) -> Array:
-        """Map one state; see :meth:`~.robot_map.RobotMap.map_state`."""
+        """Map one state; see :meth:`~.function.RobotMap.map_state`."""
         self._map_into(values.reshape(-1), self._flat)
         return self._mapped
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
-        """Map a command; see :meth:`~.robot_map.RobotMap.map_command`."""
+        """Map a command; see :meth:`~.function.RobotMap.map_command`."""
         return self.map_state(values)
 
 
