@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import copy
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rclpy.duration import Infinite
@@ -18,6 +17,7 @@ from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
 from transmission_bridge.bridge.diagnostics import TOOLS
 from transmission_bridge.errors import shown
+from transmission_bridge.interfaces import FIELDS
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,8 @@ class Topic:
 _JOINT_STATE, _ARRAY = 'sensor_msgs/JointState', 'std_msgs/Float64MultiArray'
 _TRAJECTORY = 'trajectory_msgs/JointTrajectory'
 
-_COMMAND = 'control_msgs/JointCommand'
-
-_JOINT_COMMAND = (
-    'Values of this interface for any subset of joints. Exists if a `<ros2_control>` block has '
-    'the plugin `JointCommandTopicSystem` and control_msgs has the message.'
-)
-_JOINT_ARRAY = 'Values in the order of `command_joints`.'
-_ACTUATOR_ARRAY = 'Values in the order of `command_actuators`.'
-
-#: Topics by name.
-TOPICS = MappingProxyType({topic.name: topic for topic in (
+#: A row with ``{}`` in its name is a topic for each interface.
+_ROWS = (
     Topic(
         'actuator_states', _JOINT_STATE, 'in', BEST_EFFORT, '',
         'One or several drivers (parameter `actuator_state_topics`), each with any subset of the '
@@ -97,12 +88,15 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
         'joint_commands', _JOINT_STATE, 'in', RELIABLE, '',
         'Any subset of joints and interfaces; NaN means no command.',
     ),
-    Topic('joint_commands/position', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
-    Topic('joint_commands/velocity', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
-    Topic('joint_commands/effort', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
-    Topic('position_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
-    Topic('velocity_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
-    Topic('effort_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
+    Topic(
+        'joint_commands/{}', 'control_msgs/JointCommand', 'in', RELIABLE, '',
+        'Values of this interface for any subset of joints. Exists if a `<ros2_control>` block '
+        'has the plugin `JointCommandTopicSystem` and control_msgs has the message.',
+    ),
+    Topic(
+        '{}_commands', _ARRAY, 'in', RELIABLE, 'command_joints',
+        'Values in the order of `command_joints`.',
+    ),
     Topic(
         'actuator_commands', _JOINT_STATE, 'out', RELIABLE, '',
         'Only actuators with a command; the array of an uncommanded interface is empty. A driver '
@@ -110,16 +104,8 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
         'topics in its namespace.',
     ),
     Topic(
-        'actuator_position_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
-        _ACTUATOR_ARRAY,
-    ),
-    Topic(
-        'actuator_velocity_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
-        _ACTUATOR_ARRAY,
-    ),
-    Topic(
-        'actuator_effort_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
-        _ACTUATOR_ARRAY,
+        'actuator_{}_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
+        'Values in the order of `command_actuators`.',
     ),
     Topic(
         'joint_trajectory', _TRAJECTORY, 'in', RELIABLE, '',
@@ -153,7 +139,14 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
         '/diagnostics', 'diagnostic_msgs/DiagnosticArray', 'out', RELIABLE, '',
         'At 1 Hz, in every state of the life cycle.',
     ),
-)})  # fmt: skip
+)  # fmt: skip
+
+#: Topics by name.
+TOPICS = {
+    row.name.format(interface): replace(row, name=row.name.format(interface))
+    for row in _ROWS
+    for interface in FIELDS
+}
 
 
 #: Name in the graph of a node before its name is known, and the words for it.
