@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-from transmission_bridge.bridge.actuator_drivers import (
-    DriverNames as DriverNames,
-    DriverUnits as DriverUnits,
-)
+from transmission_bridge.bridge.actuator_drivers import DriverUnits as DriverUnits
 from transmission_bridge.bridge.bridge import Bridge as Bridge
 from transmission_bridge.bridge.gate import Gate as Gate
 from transmission_bridge.bridge.implausible import (
@@ -32,4 +29,12 @@ from transmission_bridge.bridge.readers import (
 from transmission_bridge.bridge.robot_facts import (
     compute_motor_bounds as compute_motor_bounds,
     load_transmissions as load_transmissions,
+)
+from transmission_bridge.bridge.zeroing import (
+    check_at_rest as check_at_rest,
+    compute_absolute_targets as compute_absolute_targets,
+    compute_zero_offsets as compute_zero_offsets,
+    list_settled_joints as list_settled_joints,
+    list_wanted_positions as list_wanted_positions,
+    MAX_AGE as MAX_AGE,
 )

@@ -26,8 +26,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
 from std_srvs.srv import Trigger
 
-from transmission_bridge.bridge.options import list_parameter_names, PREFIX, Range
-from transmission_bridge.bridge.zeroing import (
+from transmission_bridge.bridge import (
     check_at_rest,
     compute_absolute_targets,
     compute_zero_offsets,
@@ -35,6 +34,7 @@ from transmission_bridge.bridge.zeroing import (
     list_wanted_positions,
     MAX_AGE,
 )
+from transmission_bridge.bridge.options import list_parameter_names, PREFIX, Range
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -198,7 +198,7 @@ class CalibrationServices:
         offsets = {PREFIX + change.tunable.name: change for change in changes}
         for name, change in offsets.items():
             if not self._node.has_parameter(name):
-                what = f"'{name}', the offset of {change.member_name}, cannot be a parameter"
+                what = f"'{name}', the offset of {change.tunable.path[1]}, cannot be a parameter"
                 raise MessageError('no_parameter', f'{what}; see the warning at configure')
         with self._store({name: change.new for name, change in offsets.items()}) as stored:
             states.settle_turns(turned)

@@ -13,7 +13,6 @@ from transmission_bridge.bridge.states.sensors import SensorPath as SensorPath
 from transmission_bridge.bridge.states.state_map import (
     DriverIndex as DriverIndex,
     list_followers as list_followers,
-    StateMap as StateMap,
 )
 from transmission_bridge.bridge.states.states import StampFilter as StampFilter, States as States
 from transmission_bridge.bridge.states.turns import unwrap_positions as unwrap_positions
