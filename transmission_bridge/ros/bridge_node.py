@@ -12,7 +12,7 @@ from functools import partial
 import traceback
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
@@ -25,7 +25,6 @@ from transmission_bridge.bridge import (
 from transmission_bridge.bridge.options import (
     BridgeOptions,
     HOSTED,
-    split_pairs,
     TunedFile,
     warn_of_lost_names,
 )
@@ -144,8 +143,7 @@ class TransmissionBridge(LifecycleNode):
         self._was_active = False
         declare_options(self)
         text = 'Whether the node configures and activates itself when it has a description.'
-        descriptor = ParameterDescriptor(description=text, read_only=True)
-        declare_parameter(self, 'autostart', autostart, descriptor)
+        declare_parameter(self, 'autostart', autostart, text, read_only=True)
         self._autostart = bool(self.get_parameter('autostart').value)
         self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
         self._description = DescriptionSource(self, self._handle_description)
@@ -184,10 +182,7 @@ class TransmissionBridge(LifecycleNode):
         robot = load_transmissions(description_source.read_description(text), options)
         self._log_findings(finding for finding in robot.findings if finding.severity != 'info')
         self._log_findings(warn_of_endless_commands(robot.description, options.command_timeout))
-        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
-            pairs = split_pairs(option, getattr(options, option))
-            actuators = pairs.values() if option == 'actuator_names' else pairs
-            self._log_findings(warn_of_lost_names(option, actuators, robot.lost_actuators))
+        self._log_findings(warn_of_lost_names(options, robot.lost_actuators))
         if not robot.joint_names:
             errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(
@@ -204,8 +199,7 @@ class TransmissionBridge(LifecycleNode):
             for name in _HOSTED if blocks else ():
                 # rclpy undeclares no read-only parameter, so its changes are rejected below.
                 text = f'The value of {name} with the drivers in the node. Read only.'
-                descriptor = ParameterDescriptor(description=text)
-                declare_parameter(self, HOSTED + name, getattr(session.options, name), descriptor)
+                declare_parameter(self, HOSTED + name, [*getattr(session.options, name)], text)
             self._session = session
             # Parameters of a hosted driver are not left over.
             specs = robot.description.transmissions

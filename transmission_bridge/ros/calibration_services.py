@@ -20,7 +20,7 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
@@ -73,12 +73,12 @@ class CalibrationServices:
             'Joints for ~/zero and ~/zero_from_absolute, in a linkage the joints with actuators; '
             'empty: all joints with an offset (and an absolute encoder).'
         )
-        declare_parameter(node, _JOINTS, [], ParameterDescriptor(description=text))
+        declare_parameter(node, _JOINTS, [], text)
         text = 'Positions of these joints after ~/zero [rad or m]; empty: zero for each.'
-        descriptor = ParameterDescriptor(
-            description=text, additional_constraints=f'Range: {_POSITION_RANGE}'
-        )
-        declare_parameter(node, _POSITIONS, (), descriptor, span=_POSITION_RANGE)
+        allowed = f'Range: {_POSITION_RANGE}'
+        declare_parameter(node, _POSITIONS, (), text, additional_constraints=allowed)
+        for number in node.get_parameter(_POSITIONS).value:
+            _POSITION_RANGE.check_option(_POSITIONS, number)
         node.add_on_set_parameters_callback(self._check_positions)
         for name in (_ZERO, _FROM_ABSOLUTE):
             node.create_service(Trigger, f'~{name}', partial(self._serve_zero, name))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 import re
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
@@ -70,7 +69,7 @@ class DescriptionSource:
         self._is_empty = False
         text = 'URDF text of the robot. If empty, the topic robot_description is used. Can be set '
         text += 'while the node is unconfigured.'
-        declare_parameter(node, PARAMETER, '', ParameterDescriptor(description=text))
+        declare_parameter(node, PARAMETER, '', text)
         self._subscription = subscribe_bytes(node, PARAMETER, self._receive_message)
 
     def wait_for_message(self, seconds: float) -> None:

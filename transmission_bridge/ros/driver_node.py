@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
@@ -60,8 +59,7 @@ class DriverNode(Node):
         self._log = ThrottledLog(self)
         self._values: dict[str, Any] = {}
         for name, default, text in _PARAMETERS:
-            descriptor = ParameterDescriptor(description=text, read_only=True)
-            declare_parameter(self, name, default, descriptor)
+            declare_parameter(self, name, default, text, read_only=True)
             self._values[name] = self.get_parameter(name).value
         self._hosted: HostedDrivers | None = None
         with report_bad_override(self, STATES):
