@@ -150,15 +150,7 @@ class TransmissionBridge(LifecycleNode):
         self.tuned_findings: tuple[Finding, ...] = ()
         self._implausible: tuple[Finding, ...] = ()
         self._calibration = CalibrationServices(self, lambda: self._session, self._store_numbers)
-        self._diagnostics = DiagnosticsPublisher(
-            self,
-            lambda: NodeFacts(
-                self.life_state, self.failure, self.tuned_findings, self.explain_waiting()
-            ),
-            lambda: self._session,
-            self._description,
-            self._log,
-        )
+        self._diagnostics = DiagnosticsPublisher(self, self.list_facts, self._log)
         accept_integers(self)
         self.add_on_set_parameters_callback(self._check_bridge_parameters)
         self.add_post_set_parameters_callback(self._apply_bridge_parameters)
@@ -391,7 +383,13 @@ class TransmissionBridge(LifecycleNode):
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
 
-    def explain_waiting(self) -> str:
+    def list_facts(self) -> NodeFacts:
+        """Return the facts of diagnostics about the node itself."""
+        waiting, origin = self._explain_waiting(), self._description.origin
+        about = self.life_state, self.failure, self.tuned_findings, waiting, origin
+        return NodeFacts(*about, self._session)
+
+    def _explain_waiting(self) -> str:
         """
         Explain in one sentence why the bridge was never active.
 

@@ -41,6 +41,7 @@ from transmission_bridge.errors import (
     shortened,
     TransmissionBridgeError,
 )
+from transmission_bridge.ros.channels import ABSOLUTE
 from transmission_bridge.ros.parameters import check_type, declare_parameter, Parameters
 from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
@@ -170,7 +171,8 @@ class CalibrationServices:
         lists = self._node.get_parameters([_JOINTS, _POSITIONS])
         joints, positions = (tuple(parameter.value) for parameter in lists)
         if from_absolute:
-            absolute = session.sensors.find_absolute_positions(now, MAX_AGE)
+            path = session.sensors[ABSOLUTE]
+            absolute = path.find_joint_values(session.states.read_values(now)[0], now, MAX_AGE)
             targets = compute_absolute_targets(session.robot, joints, absolute)
         else:
             targets = list_wanted_positions(session.robot, joints, positions)

@@ -28,10 +28,8 @@ from transmission_bridge.bridge.diagnostics import (
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, shortened
-from transmission_bridge.ros.channels import describe_endpoint
-from transmission_bridge.ros.description_source import DescriptionSource
+from transmission_bridge.ros.channels import describe_endpoint, TRAJECTORY_TOPIC
 from transmission_bridge.ros.hosting import COMMANDS, inspect_host, TRAJECTORY
-from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.ros.topics import describe_incompatible_peers, Graph, list_node_names
@@ -52,12 +50,16 @@ class NodeFacts(NamedTuple):
     :param failure: Reason why the last transition failed; empty if it succeeded.
     :param refused: Numbers of ``tuned_file`` that were rejected at configure.
     :param absence: Reason why it waits, as a sentence; empty if it does not wait.
+    :param origin: The parameter or the topic of the description.
+    :param session: The present session, ``None`` while unconfigured.
     """
 
     state: str
     failure: str
     refused: tuple[Finding, ...]
     absence: str
+    origin: str
+    session: BridgeSession | None
 
 
 class DiagnosticsPublisher:
@@ -66,21 +68,13 @@ class DiagnosticsPublisher:
 
     :param node: The node.
     :param facts: Returns the facts about the node.
-    :param session: Returns the present session, ``None`` while unconfigured.
-    :param description: The source of the description.
     :param log: Receives bugs.
     """
 
     def __init__(
-        self,
-        node: LifecycleNode,
-        facts: Callable[[], NodeFacts],
-        session: Callable[[], BridgeSession | None],
-        description: DescriptionSource,
-        log: ThrottledLog,
+        self, node: LifecycleNode, facts: Callable[[], NodeFacts], log: ThrottledLog
     ) -> None:
-        self._node, self._facts, self._session = node, facts, session
-        self._description = description
+        self._node, self._facts = node, facts
         self._name = node.get_fully_qualified_name().lstrip('/')
         self._watch: tuple[BridgeSession, BridgeWatch] | None = None
         # Start of the session that was open at the last look, by the clock of times of receipt.
@@ -97,10 +91,10 @@ class DiagnosticsPublisher:
         self._timer = node.create_timer(_PERIOD, publish, clock=STEADY)
 
     def _publish_diagnostics(self) -> None:
-        session, graph, hardware = self._session(), Graph(self._node), ''
-        statuses = [self._inspect_life_cycle(session, graph)]
+        about, graph, hardware = self._facts(), Graph(self._node), ''
+        statuses = [self._inspect_life_cycle(about, graph)]
         self._log_troubles(statuses, self._node_log)
-        if session is not None:
+        if (session := about.session) is not None:
             of_session = self._inspect_session(session, graph)
             if session.is_open:
                 self._log_troubles(of_session, self._session_log)
@@ -115,8 +109,8 @@ class DiagnosticsPublisher:
         for level, text in log.list_log_lines(statuses):
             log_text(self._node, ('info', 'warning', 'error')[level], text)
 
-    def _inspect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> Status:
-        node, recent, about, clock = self._node, self._events, self._facts(), ''
+    def _inspect_life_cycle(self, about: NodeFacts, graph: Graph) -> Status:
+        node, recent, clock = self._node, self._events, ''
         # Not by the names of nodes: that of a process that ended may stay in the graph forever,
         # because rmw_dds_common adds it again if its last message is late.
         is_shared = node.count_publishers(f'/{self._name}/transition_event') > 1
@@ -130,9 +124,9 @@ class DiagnosticsPublisher:
             Fact('waiting', recent.confirm(('start', about.state), about.absence), WARN),
             Fact('clock', recent.confirm('clock', clock), WARN),
             Fact('same name', recent.confirm('name', namesake * is_shared, _LEASE), ERROR),
-            Fact('description', self._description.origin),
+            Fact('description', about.origin),
         ]
-        if session is not None:
+        if (session := about.session) is not None:
             robot = session.robot
             counts = Counter(finding.severity for finding in robot.findings)
             tuned = shortened([finding.text for finding in about.refused], show=str)

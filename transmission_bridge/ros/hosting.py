@@ -19,7 +19,7 @@ import math
 import re
 import sys
 import time
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from rclpy.node import Node
@@ -46,7 +46,7 @@ from transmission_bridge.messages import (
     LayoutTable,
     TrajectoryRecord,
 )
-from transmission_bridge.ros.optional_topics import compute_delay
+from transmission_bridge.ros.channels import compute_delay
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY, Mask
@@ -64,8 +64,8 @@ _SWITCH = 0.0005
 #: Share of its rate below which a driver is too slow, and duration of a method that hangs [s].
 _SLOW, _HANG = 0.8, 1.0
 
-#: Receives states with their layout, and the mask of the actuators with forgotten commands.
-Receive = Callable[[JointStateRecord, Layout, Mask], None]
+#: States, their layout, and the mask of the actuators with forgotten commands.
+Sample: TypeAlias = tuple[JointStateRecord, Layout, Mask]
 
 #: A publisher with ``publish`` and ``get_subscription_count``.
 Publisher = Any
@@ -156,7 +156,7 @@ class HostedDriver:
         self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
         self._take = log.guard(topic, self._take_state)
         self._asked = -math.inf
-        self.receive: Receive = lambda record, layout, forgotten: None
+        self.receive: Callable[[Sample], None] = lambda sample: None
         self.copies: Mapping[str, Publisher] = {}
         report = partial(log_text, node)
         self.host = DriverHost(driver, hardware, self._ask_for_take, report, **limits)
@@ -184,7 +184,7 @@ class HostedDriver:
         whole = state.rows if all(map(len, (position, velocity, effort))) else None
         record = JointStateRecord(stamp, '', self.host.names, position, velocity, effort, whole)
         layout = self._layouts.find_layout(record.names, record.lengths)
-        self.receive(record, layout, state.forgotten)
+        self.receive((record, layout, state.forgotten))
         if (copy := self._find_copy(STATES)) is not None:
             copy.publish(self._encoder.encode_record(record))
 

@@ -17,13 +17,13 @@ from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, EMPTY
 
 
-class SensorPath:
+class SensorPath(States):
     """
-    Maps absolute encoders or torque sensors of the actuators to the joints.
+    The latest numbers of absolute encoders or torque sensors of the actuators, and their map.
 
     Absolute positions are mapped like positions, torques like efforts. With
     ``ignore_absolute_encoder`` absolute positions pass to the joint of the same role.
@@ -32,7 +32,6 @@ class SensorPath:
     :param field: The JointState field that contains it: ``position`` or ``effort``.
     :param options: By default numbers never time out.
     :param driver_names: Driver's name to URDF name on its topic, if they differ.
-    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
 
     def __init__(
@@ -45,9 +44,9 @@ class SensorPath:
         driver_names: Mapping[str, str] | None = None,
     ) -> None:
         self._interface, self._row = interface, FIELDS.index(field)
-        self._driver_names, self.report = driver_names or {}, MapReport()
-        self._robot, self._index = robot, self._make_index(robot)
-        self._states = States(self._index, options)
+        self._driver_names, self._robot = driver_names or {}, robot
+        self._index = self._make_index(robot)
+        super().__init__(self._index, options)
 
     def _make_index(self, robot: RobotTransmissions) -> DriverIndex:
         names, lost = robot.actuator_names, robot.lost_actuators
@@ -56,15 +55,7 @@ class SensorPath:
     def replace_robot(self, robot: RobotTransmissions) -> None:
         """Replace the robot between two messages; joints and actuators must be the same."""
         before, self._robot, self._index = self._index, robot, self._make_index(robot)
-        self._states.replace_index(before, self._index)
-
-    def reset(self) -> None:
-        """Forget all messages."""
-        self._states.reset()
-
-    def record_time(self, now: float) -> None:
-        """Forget all messages if time went backwards."""
-        self._states.record_time(now)
+        self.replace_index(before, self._index)
 
     def map_sensors(
         self,
@@ -84,8 +75,8 @@ class SensorPath:
             unknown; position-dependent transmissions need them for torques.
         :returns: The known values, in the same field; ``None`` if no value is known.
         """
-        self._states.merge_message(self._index, source, layout, data, stamp, now)
-        values = self._map_to_joints(self._states.read_values(now)[self._row], actuator_position)
+        self.merge_message(self._index, source, layout, data, stamp, now)
+        values = self._map_to_joints(self.read_values(now)[self._row], actuator_position)
         is_known = np.isfinite(values)
         if not is_known.any():
             return None
@@ -106,8 +97,8 @@ class SensorPath:
     def find_actuator_values(self, now: float = 0.0, max_age: float = math.inf) -> Array:
         """Return the latest values at the actuators in SI, ``(n_actuators,)``, NaN: unknown."""
         self.record_time(now)
-        values = self._states.read_values(now)[self._row]
-        is_fresh = self._states.compute_ages(now)[self._row] <= max_age
+        values = self.read_values(now)[self._row]
+        is_fresh = self.compute_ages(now)[self._row] <= max_age
         fresh: Array = np.where(is_fresh, values, np.nan)
         return fresh
 
