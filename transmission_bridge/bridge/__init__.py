@@ -17,6 +17,7 @@ from transmission_bridge.bridge.implausible import (
 from transmission_bridge.bridge.inputs import (
     StallWatch as StallWatch,
     Stamp as Stamp,
+    StampFilter as StampFilter,
     TopicStatistics as TopicStatistics,
 )
 from transmission_bridge.bridge.offline import OfflineBridge as OfflineBridge
@@ -36,5 +37,4 @@ from transmission_bridge.bridge.zeroing import (
     compute_zero_offsets as compute_zero_offsets,
     list_settled_joints as list_settled_joints,
     list_wanted_positions as list_wanted_positions,
-    MAX_AGE as MAX_AGE,
 )

@@ -22,9 +22,6 @@ from transmission_bridge.errors import (
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
 from transmission_bridge.types import Array, Mask
 
-#: Largest age of a state of which services use the numbers [s].
-MAX_AGE = 5.0
-
 
 def check_at_rest(
     robot: RobotTransmissions,

@@ -32,7 +32,6 @@ from transmission_bridge.bridge import (
     compute_zero_offsets,
     list_settled_joints,
     list_wanted_positions,
-    MAX_AGE,
 )
 from transmission_bridge.bridge.options import list_parameter_names, PREFIX, Range
 from transmission_bridge.errors import (
@@ -45,6 +44,9 @@ from transmission_bridge.ros.channels import ABSOLUTE
 from transmission_bridge.ros.parameters import check_type, declare_parameter, Parameters
 from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
+
+#: Largest age of a state of which the services use the numbers [s].
+MAX_AGE = 5.0
 
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 _ZERO, _FROM_ABSOLUTE = '/zero', '/zero_from_absolute'

@@ -38,9 +38,10 @@ from transmission_bridge.bridge import (
     SINGLE_TOPICS,
     StallWatch,
     Stamp,
+    StampFilter,
     TopicStatistics,
 )
-from transmission_bridge.bridge.states import SensorPath, StampFilter
+from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import (

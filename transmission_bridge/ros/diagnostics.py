@@ -116,7 +116,9 @@ class DiagnosticsPublisher:
         is_shared = node.count_publishers(f'/{self._name}/transition_event') > 1
         namesake = f'a second /{self._name} publishes and answers the same: end one of them'
         if is_simulated(node) and not graph.list_publishers('/clock'):
-            clock = f'{graph.resolve_topic("/clock")} has 0 publishers, and use_sim_time is set'
+            clock = (
+                f'{node.resolve_topic_name("/clock")} has 0 publishers, and use_sim_time is set'
+            )
         facts = [
             Fact('state', about.state),
             Fact('failure', about.failure, ERROR, False),
@@ -159,7 +161,7 @@ class DiagnosticsPublisher:
         contested = ('joint_states', *commands) if session.is_open else ()
         inputs, outputs = {}, {}
         for topic, ours in session.inputs.subscriptions.items():
-            inputs[topic] = _find_peers(topic, graph.list_publishers(topic), ours, graph)
+            inputs[topic] = _find_peers(graph.list_publishers(topic), ours)
         for driver in session.hosted:
             name = f'driver {driver.host.hardware.name}'
             inputs[driver.topic] = Peers(name, ('this process',))
@@ -168,7 +170,7 @@ class DiagnosticsPublisher:
                 continue
             rivals = graph.list_rivals(topic) if topic in contested else ()
             nodes = graph.list_subscribers(topic)
-            outputs[topic] = _find_peers(topic, nodes, publisher, graph, rivals)
+            outputs[topic] = _find_peers(nodes, publisher, rivals)
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
@@ -178,11 +180,9 @@ class DiagnosticsPublisher:
         return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
 
 
-def _find_peers(
-    topic: str, nodes: Sequence[Any], ours: Any, graph: Graph, rivals: Sequence[str] = ()
-) -> Peers:
+def _find_peers(nodes: Sequence[Any], ours: Any, rivals: Sequence[str] = ()) -> Peers:
     incompatible = describe_incompatible_peers(nodes, ours)
-    return Peers(graph.resolve_topic(topic), list_node_names(nodes), incompatible, rivals)
+    return Peers(ours.topic_name, list_node_names(nodes), incompatible, rivals)
 
 
 @lru_cache(256)  # most statuses are as they were a second ago

@@ -71,10 +71,13 @@ Sample: TypeAlias = tuple[JointStateRecord, Layout, Mask]
 Publisher = Any
 
 
-def check_plugins(robot: RobotTransmissions, plugins: Mapping[str, str]) -> None:
+def find_chosen_drivers(
+    robot: RobotTransmissions, plugins: Mapping[str, str]
+) -> dict[str, tuple[type[Driver], Hardware]]:
     """
-    Check the drivers that a user has chosen, by block.
+    Return class and hardware of each driver in Python, by block.
 
+    :param plugins: The drivers that a user has chosen, by block.
     :raises UnknownNameError: If there is no such block, or no such driver in Python.
     """
     blocks = ('*', *(block.name for block in robot.description.blocks))
@@ -83,19 +86,7 @@ def check_plugins(robot: RobotTransmissions, plugins: Mapping[str, str]) -> None
             raise UnknownNameError('block', block, blocks, parameter='hardware_plugins')
         if find_driver(plugin) is None:
             raise UnknownNameError('driver in Python', plugin, tuple(list_drivers()))
-
-
-def make_driver(kind: type[Driver], hardware: Hardware) -> Driver:
-    """
-    Return a new driver.
-
-    :raises DriverError: If its class cannot be called.
-    """
-    try:
-        return kind()
-    except Exception as error:
-        words = f"driver '{hardware.name}': {kind.__name__}() failed: {error!r}"
-        raise DriverError(words) from error
+    return find_drivers(robot, plugins)
 
 
 def inspect_host(host: DriverHost) -> Status:
@@ -223,7 +214,7 @@ class HostedDrivers:
 
     :param drivers: Topic of its states, class and hardware of each driver.
     :param limits: As for :class:`~transmission_bridge.drivers.DriverHost`.
-    :raises DriverError: If a driver cannot be made.
+    :raises DriverError: If the class of a driver cannot be called.
     """
 
     def __init__(
@@ -233,8 +224,14 @@ class HostedDrivers:
         drivers: Sequence[tuple[str, type[Driver], Hardware]],
         **limits: Any,
     ) -> None:
+        made = []
         # All are made before the first thread starts.
-        made = [(topic, make_driver(kind, motors), motors) for topic, kind, motors in drivers]
+        for topic, kind, hardware in drivers:
+            try:
+                made.append((topic, kind(), hardware))
+            except Exception as error:
+                words = f"driver '{hardware.name}': {kind.__name__}() failed: {error!r}"
+                raise DriverError(words) from error
         self._drivers = [HostedDriver(node, log, *parts, **limits) for parts in made]
         self._switch = sys.getswitchinterval()
         if drivers:
@@ -281,8 +278,7 @@ def find_hosted_drivers(
     :raises UnknownNameError: If ``hardware_plugins`` has an unknown name.
     """
     plugins = split_pairs('hardware_plugins', options.hardware_plugins)
-    check_plugins(robot, plugins)
-    by_block = find_drivers(robot, plugins)
+    by_block = find_chosen_drivers(robot, plugins)
     if not by_block:
         return [], options
     hosted = {motor.name for _, hardware in by_block.values() for motor in hardware.actuators}

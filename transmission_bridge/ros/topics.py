@@ -168,22 +168,18 @@ class Graph:
         self._node = node
         self._publishers: dict[str, list[Any]] = {}
 
-    def resolve_topic(self, topic: str) -> str:
-        """Return the full name of a topic after remapping, for other nodes."""
-        return self._node.resolve_topic_name(topic)
-
     def list_publishers(self, topic: str) -> list[Any]:
         """Return the publishers of a topic."""
         if topic not in self._publishers:
             # Counting is cheap, and most topics have no publisher.
-            count = self._node.count_publishers(self.resolve_topic(topic))
+            count = self._node.count_publishers(self._node.resolve_topic_name(topic))
             publishers = self._node.get_publishers_info_by_topic(topic) if count else []
             self._publishers[topic] = publishers
         return self._publishers[topic]
 
     def list_subscribers(self, topic: str) -> list[Any]:
         """Return the subscribers of a topic, without the tools of this package."""
-        if not self._node.count_subscribers(self.resolve_topic(topic)):
+        if not self._node.count_subscribers(self._node.resolve_topic_name(topic)):
             return []
         peers = self._node.get_subscriptions_info_by_topic(topic)
         return [peer for peer in peers if not peer.node_name.startswith(TOOLS)]

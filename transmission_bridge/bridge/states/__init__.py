@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Actuator messages to joint states: latest numbers, turns and stamps."""
+"""Actuator messages to joint states: latest numbers and turns."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ from transmission_bridge.bridge.states.state_map import (
     DriverIndex as DriverIndex,
     list_followers as list_followers,
 )
-from transmission_bridge.bridge.states.states import StampFilter as StampFilter, States as States
+from transmission_bridge.bridge.states.states import States as States
 from transmission_bridge.bridge.states.turns import unwrap_positions as unwrap_positions

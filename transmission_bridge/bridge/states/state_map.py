@@ -203,10 +203,9 @@ class StateMap(DriverIndex):
         # A topic-based component fails on a state interface that a joint does not declare.
         declared: dict[str, set[str]] = {}
         for block in robot.description.blocks:
-            for component in block.components if block.takes_joint_states else ():
-                if component.kind == 'joint':
-                    interfaces = (interface.name for interface in component.state_interfaces)
-                    declared.setdefault(component.name, set()).update(interfaces)
+            for joint in block.joints if block.takes_joint_states else ():
+                interfaces = (interface.name for interface in joint.state_interfaces)
+                declared.setdefault(joint.name, set()).update(interfaces)
         given = [declared.get(name, FIELDS) for name in self.names]
         hidden = [[field not in interfaces for interfaces in given] for field in FIELDS]
         self._hidden: Mask = np.array(hidden, dtype=bool)

@@ -6,24 +6,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import (
-    BILLION,
-    count_nanoseconds,
-    describe_lead,
-    Entries,
-    is_possible,
-    LAST_STAMP,
-    MOST_UNKNOWN,
-    NO_STAMP,
-    Stamp,
-    STAMP_TOLERANCE,
-)
+from transmission_bridge.bridge.inputs import Entries, MOST_UNKNOWN, Stamp
 from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
 from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace, Spells
@@ -34,94 +23,6 @@ from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport
 from transmission_bridge.types import Array, Index, Mask
-
-# -- Valid stamps --------------------------------------------------------------------------------
-
-
-#: Seconds for which one reading of the node's clock is used.
-_VALIDITY = 0.5
-
-
-class StampFilter:
-    """
-    Replaces unusable stamps by the time of receipt.
-
-    A stamp is replaced if it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of the
-    node's clock (``future_stamp``). Reading the clock takes as long as mapping a message, so one
-    reading is used for half a second. A clock at zero has no time yet: no stamp is ahead of it.
-
-    :param clock: Returns the time of the node's clock.
-    :param note: Called with topic, reason and a sentence for every replaced stamp except zero.
-    :param set_anew: Called if the clock was set back or gets its first time, because earlier
-        stamps may be ahead of it.
-    """
-
-    def __init__(
-        self,
-        clock: Callable[[], Stamp],
-        note: Callable[[str, str, str], None],
-        set_anew: Callable[[], None],
-    ) -> None:
-        self._clock = clock
-        self._note = note
-        self._set_anew = set_anew
-        self._time = NO_STAMP
-        self._seconds, self._nanoseconds = NO_STAMP
-        self._since = self._until = -math.inf
-
-    def replace_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
-        """
-        Return the stamp of the message, or the time of receipt that replaces it.
-
-        :param topic: Topic of the message.
-        :param stamp: Its stamp.
-        :param now: Time of receipt [s].
-        """
-        # Comparing integers takes half the time of comparing tuples.
-        seconds, nanoseconds = stamp
-        if (
-            0 < seconds <= self._seconds
-            and nanoseconds <= (self._nanoseconds if seconds == self._seconds else LAST_STAMP[1])
-            and self._since <= now <= self._until
-        ):
-            return stamp
-        return self._check_stamp(topic, stamp, now)
-
-    def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
-        before, time = self._time, self._clock()
-        self._time = time
-        if time < before or before == NO_STAMP != time:
-            self._set_anew()
-        latest = divmod(count_nanoseconds(time) + STAMP_TOLERANCE, BILLION)
-        limit = self._seconds, self._nanoseconds = LAST_STAMP if time == NO_STAMP else latest
-        self._since = now
-        # A clock without a time may get one at any moment.
-        self._until = now + _VALIDITY if time != NO_STAMP else now
-        if stamp == NO_STAMP:
-            return time
-        if not is_possible(stamp):
-            self._note(
-                topic,
-                'bad_stamp',
-                f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, '
-                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt is used instead. Fill '
-                'header.stamp from the clock of the sending node',
-            )
-            return time
-        if stamp > limit:
-            self._note(
-                topic,
-                'future_stamp',
-                f'{describe_lead(count_nanoseconds(stamp) - count_nanoseconds(time))}; the '
-                'time of receipt is used instead. Synchronise the clocks, and give both nodes the '
-                'same use_sim_time',
-            )
-            return time
-        return stamp
-
-
-# -- The latest numbers of one or several drivers ------------------------------------------------
-
 
 _NOBODY = -1
 
