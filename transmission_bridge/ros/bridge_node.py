@@ -12,7 +12,6 @@ from functools import partial
 import traceback
 from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
@@ -34,6 +33,7 @@ from transmission_bridge.errors import (
     counted,
     DescriptionError,
     MessageError,
+    ParameterError,
     shortened,
     shown,
     TransmissionBridgeError,
@@ -50,6 +50,7 @@ from transmission_bridge.ros.parameters import (
     LiveParameters,
     Parameters,
     read_bridge_options,
+    reject_parameters,
 )
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
@@ -152,7 +153,7 @@ class TransmissionBridge(LifecycleNode):
         self._calibration = CalibrationServices(self, lambda: self._session, self._store_numbers)
         self._diagnostics = DiagnosticsPublisher(self, self.list_facts, self._log)
         accept_integers(self)
-        self.add_on_set_parameters_callback(self._check_bridge_parameters)
+        reject_parameters(self, self._check_bridge_parameters)
         self.add_post_set_parameters_callback(self._apply_bridge_parameters)
         guard_requests(self, self._live.apply_together)
         self._warn_of_unmatched()
@@ -277,17 +278,14 @@ class TransmissionBridge(LifecycleNode):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _check_bridge_parameters(self, parameters: Parameters) -> SetParametersResult:
-        reason = ''
+    def _check_bridge_parameters(self, parameters: Parameters) -> None:
         for parameter in parameters if self._session is not None else ():
             if parameter.name.startswith(HOSTED):
-                reason = 'the parameter is read only'
-            elif parameter.name == description_source.PARAMETER:
+                raise ParameterError('the parameter is read only')
+            if parameter.name == description_source.PARAMETER:
                 reason = 'robot_description can be set only while the node is unconfigured: '
-                reason += 'deactivate and clean up the node first'
-        if reason:
-            return SetParametersResult(successful=False, reason=reason)
-        return self._live.check_values(parameters)
+                raise ParameterError(reason + 'deactivate and clean up the node first')
+        self._live.check_values(parameters)
 
     def _apply_bridge_parameters(self, parameters: Parameters) -> None:
         self._live.commit_values(parameters)

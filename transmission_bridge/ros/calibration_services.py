@@ -20,7 +20,6 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
-from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
@@ -41,7 +40,12 @@ from transmission_bridge.errors import (
     TransmissionBridgeError,
 )
 from transmission_bridge.ros.channels import ABSOLUTE
-from transmission_bridge.ros.parameters import check_type, declare_parameter, Parameters
+from transmission_bridge.ros.parameters import (
+    check_type,
+    declare_parameter,
+    Parameters,
+    reject_parameters,
+)
 from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
 
@@ -56,6 +60,17 @@ _POSITION_RANGE = Range(-1e6, 1e6)
 #: Context that sets numbers by parameter, and writes them for the next start if its block
 #: succeeds. It returns a sentence about what is stored.
 Store: TypeAlias = Callable[[Mapping[str, float]], AbstractContextManager[str]]
+
+
+def check_positions(parameters: Parameters) -> None:
+    """
+    Check ``zero_positions`` among parameters.
+
+    :raises ParameterError: If a number is out of range.
+    """
+    for parameter in parameters:
+        for number in parameter.value if parameter.name == _POSITIONS else ():
+            _POSITION_RANGE.check_option(_POSITIONS, number)
 
 
 class CalibrationServices:
@@ -80,21 +95,11 @@ class CalibrationServices:
         text = 'Positions of these joints after ~/zero [rad or m]; empty: zero for each.'
         allowed = f'Range: {_POSITION_RANGE}'
         declare_parameter(node, _POSITIONS, (), text, additional_constraints=allowed)
-        for number in node.get_parameter(_POSITIONS).value:
-            _POSITION_RANGE.check_option(_POSITIONS, number)
-        node.add_on_set_parameters_callback(self._check_positions)
+        check_positions(node.get_parameters([_POSITIONS]))
+        reject_parameters(node, check_positions)
         for name in (_ZERO, _FROM_ABSOLUTE):
             node.create_service(Trigger, f'~{name}', partial(self._serve_zero, name))
         node.create_service(SetParametersAtomically, '~/store_numbers', self._serve_numbers)
-
-    def _check_positions(self, parameters: Parameters) -> SetParametersResult:
-        try:
-            for parameter in parameters:
-                for number in parameter.value if parameter.name == _POSITIONS else ():
-                    _POSITION_RANGE.check_option(_POSITIONS, number)
-        except ParameterError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
 
     # -- requests --------------------------------------------------------------------------------
 

@@ -166,6 +166,19 @@ def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Paramete
     return Parameter(name, wanted, check_type(name, value, default))
 
 
+def reject_parameters(node: Node, check: Callable[[Parameters], None]) -> None:
+    """Let a check reject parameters before they are set, by an error of this package."""
+
+    def check_safely(parameters: Parameters) -> SetParametersResult:
+        try:
+            check(parameters)
+        except TransmissionBridgeError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(check_safely)
+
+
 # -- Structural parameters of the bridge, from the table of options ------------------------------
 
 
@@ -374,18 +387,17 @@ class LiveParameters:
 
     # -- callbacks -------------------------------------------------------------------------------
 
-    def check_values(self, parameters: Parameters) -> SetParametersResult:
-        """Check parameters before they are set; parameters of others are accepted."""
+    def check_values(self, parameters: Parameters) -> None:
+        """
+        Check parameters before they are set; parameters of others are accepted.
+
+        :raises TransmissionBridgeError: If the maps cannot have these values.
+        """
         values = self._select_tunables(parameters)
-        if self._robot is None or not values:
-            return SetParametersResult(successful=True)
-        try:
+        if self._robot is not None and values:
             tuned = self._robot.with_parameters(strip_prefixes(values))
             self._guard(tuned)
-        except TransmissionBridgeError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        self._checked = values, tuned
-        return SetParametersResult(successful=True)
+            self._checked = values, tuned
 
     def commit_values(self, parameters: Parameters) -> None:
         """Apply parameters that have been set."""

@@ -34,12 +34,7 @@ from transmission_bridge.types import Array, EMPTY, Index, Mask
 # -- Names and units of the numbers of drivers ---------------------------------------------------
 
 
-_NAMES_HINT = (
-    "check that the topic and the description are of this robot, or give the driver's names by "
-    'actuator_names: [{}]'
-)
-
-#: Largest number of names in this hint.
+#: Largest number of entries in an advice.
 _MOST_NAMES = 32
 
 
@@ -56,8 +51,6 @@ class DriverIndex:
     :param encoders: Single-turn encoders; ``None``: there are none.
     :ivar count: Number of names.
     :ivar scales: Scales of the numbers to SI, shape ``(3, n)``; ``None``: SI.
-    :ivar names_hint: Advice for errors about names, with ``{}`` for the entries; empty if names
-        are not translated.
     :raises UnknownNameError: If ``driver_names`` name an actuator that is neither in ``names`` nor
         lost.
     :raises ParameterError: If an actuator gets the name that another one keeps.
@@ -77,7 +70,7 @@ class DriverIndex:
         for driver_name, name in renamed.items():
             if name in self._lost:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
-        self.names_hint = '' if driver_names is None else _NAMES_HINT
+        self._translates = driver_names is not None
         self.scales = scales = None if units is None else units.scales
         self._caches = {
             source: LayoutCache(partial(find_entries, index=index, scales=scales))
@@ -111,13 +104,16 @@ class DriverIndex:
             f'no name is known: expected some of {shortened(tuple(urdf_names))}, '
             f'found {shortened(names) or "none"}'
         )
-        if not self.names_hint or not names:
+        if not self._translates or not names:
             return sentence
         topic = f'{source}:' if source in self._indexes else ''
         # The user has to assign several names: a guess could move the wrong joint.
         urdf_name = next(iter(urdf_names.values())) if len(urdf_names) == len(names) == 1 else '?'
         entries = [f'{topic}{name}={urdf_name}' for name in names]
-        return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
+        return (
+            f'{sentence}; check that the topic and the description are of this robot, or give the '
+            f"driver's names by actuator_names: [{shortened(entries, _MOST_NAMES)}]"
+        )
 
 
 def _make_indexes(
