@@ -332,8 +332,8 @@ class TransmissionBridge(LifecycleNode):
             yield stored
 
     def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
-        if self._session is not None:
-            self._session.check_new_maps(robot)
+        if self._session is not None and self._session.is_open:
+            self._session.bridge.guard_tuning(robot, self._session.time())
 
     def _use_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:

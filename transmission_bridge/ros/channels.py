@@ -163,11 +163,10 @@ class InputTopics:
     :param node: The node of the subscriptions.
     :param time: Returns the time of receipt [s].
     :param log: Receives rejected messages.
-    :param names: All names of the robot. A message much larger than one with all of them is
-        rejected (``too_large``) before it is decoded.
+    :param robot: A message much larger than one with all names of the robot is rejected
+        (``too_large``) before it is decoded.
     :param stall: Rejects commands after the process stood still.
-    :param read_stamp: Returns the time of the clock of stamps; also an attribute.
-    :param forget_stamps: Called if that clock was set.
+    :param forget_stamps: Called if the clock of the node was set.
     :ivar replace_stamp: See :meth:`StampFilter.replace_stamp`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
@@ -180,19 +179,24 @@ class InputTopics:
         node: LifecycleNode,
         time: Callable[[], float],
         log: ThrottledLog,
-        names: Iterable[str],
+        robot: RobotTransmissions,
         stall: StallWatch,
-        read_stamp: Callable[[], Stamp],
         forget_stamps: Callable[[], None],
     ) -> None:
-        self._node, self._stall, self.read_stamp = node, stall, read_stamp
-        stamps = StampFilter(read_stamp, self._count_stamp, forget_stamps)
+        self._node, self._stall = node, stall
+        stamps = StampFilter(self.read_stamp, self._count_stamp, forget_stamps)
         self.replace_stamp = stamps.replace_stamp
-        of_robot = JointStateWriter(dict.fromkeys(names)).write_message(0, 0)
+        names = dict.fromkeys((*robot.actuator_names, *robot.joint_names))
+        of_robot = JointStateWriter(names).write_message(0, 0)
         self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
         self.is_open, self._time, self._log = False, time, log
         self.statistics: dict[str, TopicStatistics] = {}
         self.subscriptions: dict[str, Subscription[Any]] = {}
+
+    def read_stamp(self) -> Stamp:
+        """Return the time of the node's clock."""
+        now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
+        return now
 
     def subscribe_joint_states(
         self,

@@ -194,9 +194,8 @@ class BridgeSession:
             self.time, self._state_time = simulated.read_time, simulated.at_state
             # Both, because simulated time may be faster or stand still.
             self._clocks.append(clock)
-        names = (*robot.actuator_names, *robot.joint_names)
-        stamps = self._read_stamp, self.states.forget_stamps
-        self.inputs = InputTopics(node, self.time, log, names, self._stall, *stamps)
+        forget_stamps = self.states.forget_stamps
+        self.inputs = InputTopics(node, self.time, log, robot, self._stall, forget_stamps)
         self._topics = [self.inputs, self.outputs]
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
@@ -288,7 +287,7 @@ class BridgeSession:
         now = self.time()
         if left := self.gate.list_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
-        ended = self.gate.send_stop(self._read_stamp(), now)
+        ended = self.gate.send_stop(self.inputs.read_stamp(), now)
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
         for namespace in self.drivers.namespaces if ended else ():
             remaining = max(deadline - time.monotonic(), 0.0)
@@ -301,15 +300,6 @@ class BridgeSession:
         self.hosted.end()
         for topics in self._topics:
             topics.destroy_topics()
-
-    def check_new_maps(self, robot: RobotTransmissions) -> None:
-        """
-        Check new maps.
-
-        :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
-        """
-        if self.is_open:
-            self.bridge.guard_tuning(robot, self.time())
 
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
@@ -338,7 +328,7 @@ class BridgeSession:
         # Sensors may be silent: their numbers must not become fresh again.
         for path in self.sensors.values():
             path.record_time(now)
-        if ended := self.gate.end_expired_commands(self._read_stamp(), now):
+        if ended := self.gate.end_expired_commands(self.inputs.read_stamp(), now):
             why = 'no new velocity or effort within command_timeout'
             self._log.info('command_timeout', f'{shortened(ended)} stopped: {why}')
 
@@ -347,7 +337,3 @@ class BridgeSession:
     def _start_timer(self, period: float, action: Callable[[], object], clock: Clock) -> None:
         act_safely = self._log.guard('timer', action)
         self._timers.append(self._node.create_timer(period, act_safely, clock=clock))
-
-    def _read_stamp(self) -> Stamp:
-        now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
-        return now

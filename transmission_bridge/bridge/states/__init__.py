@@ -9,10 +9,9 @@ from transmission_bridge.bridge.states.encoders import (
     Encoders as Encoders,
     list_wrap_periods as list_wrap_periods,
 )
-from transmission_bridge.bridge.states.sensors import SensorPath as SensorPath
 from transmission_bridge.bridge.states.state_map import (
     DriverIndex as DriverIndex,
     list_followers as list_followers,
 )
-from transmission_bridge.bridge.states.states import States as States
+from transmission_bridge.bridge.states.states import SensorPath as SensorPath, States as States
 from transmission_bridge.bridge.states.turns import unwrap_positions as unwrap_positions
