@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits as DriverUnits
 from transmission_bridge.bridge.bridge import Bridge as Bridge
-from transmission_bridge.bridge.gate import Gate as Gate
 from transmission_bridge.bridge.implausible import (
     warn_of_endless_commands as warn_of_endless_commands,
     warn_of_implausible_numbers as warn_of_implausible_numbers,
@@ -22,7 +21,6 @@ from transmission_bridge.bridge.inputs import (
 )
 from transmission_bridge.bridge.offline import OfflineBridge as OfflineBridge
 from transmission_bridge.bridge.outlets import Outgoing as Outgoing
-from transmission_bridge.bridge.plan import Plan as Plan
 from transmission_bridge.bridge.readers import (
     list_command_names as list_command_names,
     SINGLE_TOPICS as SINGLE_TOPICS,

@@ -147,8 +147,7 @@ class DriverUnits:
         self._texts = robot.units
         scales = np.ones((len(FIELDS), len(robot.actuator_names)))
         for name, units in robot.units.items():
-            actuator = robot.actuator_names.index(name)
-            scales[:, actuator] = [unit.scale for unit in units.all_units]
+            scales[:, robot.actuator_names.index(name)] = [unit.scale for unit in units.all_units]
         self.scales: Array | None = None if (scales == 1.0).all() else scales
 
     def in_si(self, values: Array, *at: Places) -> Array:

@@ -282,8 +282,7 @@ class Gate:
         motion.values[:, mine] = np.nan
         if motion.sent.size:
             motion.sent[:, robot.actuators_of(mine)] = np.nan
-        mask = motion.pattern.mask & ~mine
-        motion.pattern = self.plan.find_pattern(COMMAND, mask.tobytes())
+        motion.pattern = self.plan.find_pattern(COMMAND, (motion.pattern.mask & ~mine).tobytes())
 
     # -- ends ------------------------------------------------------------------------------------
 
@@ -339,8 +338,7 @@ class Gate:
     def _send_end(self, motion: Motion, state: KnownState, stamp: Stamp) -> tuple[str, ...]:
         is_sent = ~np.isnan(motion.sent)
         if is_sent.any():
-            outlets = self.plan.find_outlets(is_sent.tobytes(), False)
-            self._deliver(motion, state, stamp, outlets)
+            self._deliver(motion, state, stamp, self.plan.find_outlets(is_sent.tobytes(), False))
         return list_names(self.plan.robot.actuator_names, is_sent)
 
     def _end_replaced_velocities(self, state: KnownState, stamp: Stamp) -> None:

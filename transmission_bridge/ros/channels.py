@@ -32,9 +32,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge import (
     Bridge,
-    Gate,
     Outgoing,
-    Plan,
     SINGLE_TOPICS,
     StallWatch,
     Stamp,
@@ -443,7 +441,7 @@ def connect_sensors(
 # -- Commands as plain arrays, as in forward_command_controller ----------------------------------
 
 
-def subscribe_joint_arrays(inputs: InputTopics, gate: Gate) -> tuple[str, ...]:
+def subscribe_joint_arrays(inputs: InputTopics, bridge: Bridge) -> tuple[str, ...]:
     """
     Subscribe to ``position_commands``, ``velocity_commands`` and ``effort_commands``.
 
@@ -451,16 +449,17 @@ def subscribe_joint_arrays(inputs: InputTopics, gate: Gate) -> tuple[str, ...]:
 
     The topics do not exist without ``command_joints``, the order of the values.
 
-    :param gate: Maps and sends the values.
+    :param bridge: Maps and sends the values.
     :returns: The subscribed topics.
     """
+    gate = bridge.gate
 
     def receive_array(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
         values = np.array(message.data, dtype=np.float64)
         gate.send_interface_command(topic, interface, values, inputs.read_stamp(), now)
 
     topics = {}
-    if gate.plan.options.command_joints:
+    if bridge.plan.options.command_joints:
         topics = {f'{interface}_commands': interface for interface in FIELDS}
     for topic, interface in topics.items():
         inputs.subscribe_commands(topic, partial(receive_array, topic, interface))
@@ -510,12 +509,13 @@ def subscribe_joint_commands(
 TRAJECTORY_TOPIC = 'joint_trajectory'
 
 
-def subscribe_trajectories(inputs: InputTopics, gate: Gate) -> None:
+def subscribe_trajectories(inputs: InputTopics, bridge: Bridge) -> None:
     """
     Subscribe to joint trajectories.
 
-    :param gate: Maps and sends the trajectories.
+    :param bridge: Maps and sends the trajectories.
     """
+    gate = bridge.gate
 
     def check_waypoints(data: bytes) -> None:
         # Checked before the decoding, which takes longer than the mapping.
@@ -539,7 +539,7 @@ def compute_delay(trajectory: TrajectoryRecord, now: Stamp) -> float:
 # -- Messages to the drivers ---------------------------------------------------------------------
 
 
-def add_driver_senders(node: Node, outputs: OutputTopics, plan: Plan) -> None:
+def add_driver_senders(node: Node, outputs: OutputTopics, bridge: Bridge) -> None:
     """
     Add publishers of the messages to the drivers.
 
@@ -554,7 +554,7 @@ def add_driver_senders(node: Node, outputs: OutputTopics, plan: Plan) -> None:
         fill_trajectory(message, record, JointTrajectoryPoint)
         publish(message)
 
-    own, ordered = plan.drivers.namespaces, tuple(plan.orders)
+    own, ordered = bridge.plan.drivers.namespaces, tuple(bridge.plan.orders)
     for topic, namespaces, adapt in (
         ('actuator_commands', own, None),
         ('actuator_trajectory', own, publish_trajectory),

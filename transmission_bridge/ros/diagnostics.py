@@ -163,14 +163,12 @@ class DiagnosticsPublisher:
         for topic, ours in session.inputs.subscriptions.items():
             inputs[topic] = _find_peers(graph.list_publishers(topic), ours)
         for driver in session.hosted:
-            name = f'driver {driver.host.hardware.name}'
-            inputs[driver.topic] = Peers(name, ('this process',))
+            inputs[driver.topic] = Peers(f'driver {driver.host.hardware.name}', ('this process',))
         for topic, publisher in session.outputs.publishers.items():
             if topic in inputs:  # a copy of the states of a hosted driver
                 continue
             rivals = graph.list_rivals(topic) if topic in contested else ()
-            nodes = graph.list_subscribers(topic)
-            outputs[topic] = _find_peers(nodes, publisher, rivals)
+            outputs[topic] = _find_peers(graph.list_subscribers(topic), publisher, rivals)
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):

@@ -146,24 +146,22 @@ def accept_integers(node: Node) -> None:
     A value of another type raises :class:`ParameterError`, because the error of rclpy has the
     types as numbers.
     """
-    node.add_pre_set_parameters_callback(
-        lambda parameters: [_convert_to_declared_type(node, parameter) for parameter in parameters]
-    )
 
+    def convert_value(parameter: Parameter[Any]) -> Parameter[Any]:
+        name, value = parameter.name, parameter.value
+        given, wanted = parameter.type_, node.get_parameter_or(name).type_
+        if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
+            return parameter
+        if wanted in _LISTS and given in _LISTS and len(value) == 0:
+            return Parameter(name, wanted, [])
+        if node.describe_parameter(name).read_only:
+            return parameter
+        default: Any = ()
+        if wanted is not Parameter.Type.DOUBLE_ARRAY:
+            default = node.get_parameter(name).value
+        return Parameter(name, wanted, check_type(name, value, default))
 
-def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
-    name, value = parameter.name, parameter.value
-    given, wanted = parameter.type_, node.get_parameter_or(name).type_
-    if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
-        return parameter
-    if wanted in _LISTS and given in _LISTS and len(value) == 0:
-        return Parameter(name, wanted, [])
-    if node.describe_parameter(name).read_only:
-        return parameter
-    default: Any = ()
-    if wanted is not Parameter.Type.DOUBLE_ARRAY:
-        default = node.get_parameter(name).value
-    return Parameter(name, wanted, check_type(name, value, default))
+    node.add_pre_set_parameters_callback(lambda parameters: list(map(convert_value, parameters)))
 
 
 def reject_parameters(node: Node, check: Callable[[Parameters], None]) -> None:

@@ -199,7 +199,7 @@ class BridgeSession:
         self._topics = [self.inputs, self.outputs]
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
-        add_driver_senders(node, self.outputs, self.bridge.plan)
+        add_driver_senders(node, self.outputs, self.bridge)
         hosted = {driver.topic: driver for driver in self.hosted}
         for driver in self.hosted:
             self.outputs.senders[f'{driver.namespace}{COMMANDS}'] = driver.send_command
@@ -214,10 +214,10 @@ class BridgeSession:
         take = self.gate.send_joint_command
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, take)
-        arrays = subscribe_joint_arrays(inputs, self.gate)
+        arrays = subscribe_joint_arrays(inputs, self.bridge)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
         self.sensors = connect_sensors(inputs, self.outputs, robot, self.bridge)
-        subscribe_trajectories(inputs, self.gate)
+        subscribe_trajectories(inputs, self.bridge)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
         names, topic = self.robot.actuator_names, hosted.topic

@@ -210,5 +210,4 @@ class Encoders:
         """Return the largest possible motion in a gap [s], in periods; infinite for a gap < 0."""
         # Without a speed limit, readings within the timeout are counted.
         is_timed = np.isinf(self.speeds) | np.isinf(timeouts)
-        reach = np.where(is_timed, 1.0 / timeouts, self.speeds) * gap
-        return np.where(gap < 0.0, np.inf, reach)
+        return np.where(gap < 0.0, np.inf, np.where(is_timed, 1.0 / timeouts, self.speeds) * gap)

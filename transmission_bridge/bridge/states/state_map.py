@@ -129,8 +129,7 @@ def _make_indexes(
     entries: dict[str, dict[str, str]] = {'': {}}
     for driver_name, name in driver_names.items():
         if name not in index and name not in lost:
-            known = (*names, *lost)
-            raise UnknownNameError('actuator', name, known, parameter='actuator_names')
+            raise UnknownNameError('actuator', name, (*names, *lost), parameter='actuator_names')
         source, new_name = split_topic(driver_name)
         entries.setdefault(source, {})[new_name] = name
     renamed = set(entries[''].values())
