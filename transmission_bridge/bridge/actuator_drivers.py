@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers of the actuators: the names and the units that they use. Everything inside is SI."""
+"""
+The drivers of the actuators: the names and the units that they use. Everything inside is SI.
+
+A plan, states and tools make these objects once for a robot. Nothing changes them afterwards.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Settings and numbers that are accepted, and are probably not what was meant."""
+"""
+Settings and numbers that are accepted, and are probably not what was meant.
+
+The node calls these functions at configure, and ``check`` in tools. No rule depends on their
+findings.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Steps common to all received messages: name look-up, stamp, counts; stalls of the process."""
+"""
+Steps common to all received messages: name look-up, stamp, counts; stalls of the process.
+
+Readers, states and channels call these. Channels write the statistics of topics, the ledger writes
+the counts of commands, and diagnostics read both.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded JointState messages, mapped one by one by the same code as live messages."""
+"""
+Recorded JointState messages, mapped one by one by the same code as live messages.
+
+``convert`` in tools calls it. Its bytes have to be the bytes that the node publishes.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From messages with commands of joints to motions; each names its joints and checks its form."""
+"""
+From messages with commands of joints to motions; each names its joints and checks its form.
+
+The gate calls the reader of its plan. Reasons of errors are keys of diagnostics.
+"""
 
 from __future__ import annotations
 

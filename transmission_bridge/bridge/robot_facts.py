@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The maps of a robot by options, and what the rules need to know of both."""
+"""
+The maps of a robot by options, and what the rules need to know of both.
+
+Rules see a plan as these facts. Nothing writes them after their construction.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Zeroing: offsets for which present actuator positions map to wanted positions of joints."""
+"""
+Zeroing: offsets for which present actuator positions map to wanted positions of joints.
+
+Services of the node and ``tune`` in tools call these functions. They return changes and write
+nothing.
+"""
 
 from __future__ import annotations
 

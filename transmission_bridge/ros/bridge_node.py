@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The life-cycle node of the bridge: transitions, description and parameters."""
+"""
+The life-cycle node of the bridge: transitions, description and parameters.
+
+rclpy calls the transitions and callbacks in one thread. Names of parameters and services are
+public; a session has everything else.
+"""
 
 from __future__ import annotations
 

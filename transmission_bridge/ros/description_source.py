@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Receive the robot description: from a parameter, else from a latched topic."""
+"""
+Receive the robot description: from a parameter, else from a latched topic.
+
+Each node owns one. It reads the text when it is configured or starts its driver.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Publish diagnostics (REP 107) once a second in every state of the life cycle."""
+"""
+Publish diagnostics (REP 107) once a second in every state of the life cycle.
+
+The node owns the publisher. It reads the session and changes nothing.
+"""
 
 from __future__ import annotations
 

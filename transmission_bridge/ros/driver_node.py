@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``driver_node``: a driver in Python on topics, for a bridge in another process."""
+"""
+The node ``driver_node``: a driver in Python on topics, for a bridge in another process.
+
+Its parameters and topics are public. The driver runs in a thread of its own.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ Drivers in Python in the process of the bridge.
 A hosted driver is a driver on topics without the topics: it has the names of the topics that it
 would have as a process, so names, units, turns, timeouts and diagnostics are those of any driver.
 Its states and commands are also published while another node listens.
+
+The thread of a driver only asks the executor to take a state; all else runs in the executor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Declare, check and tune the parameters of the nodes."""
+"""
+Declare, check and tune the parameters of the nodes.
+
+Both nodes declare by this module. Live parameters alone keep the numbers that were set since the
+start.
+"""
 
 from __future__ import annotations
 

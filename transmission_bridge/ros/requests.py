@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Guard the services of a node: every request is answered, and no request ends the process."""
+"""
+Guard the services of a node: every request is answered, and no request ends the process.
+
+Each node calls it once, after all of its services exist.
+"""
 
 from __future__ import annotations
 

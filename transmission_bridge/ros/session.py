@@ -5,6 +5,8 @@
 A configured bridge: the paths of states and commands, their topics and their timers.
 
 The life cycle of the node decides when a session is made, opened, closed and destroyed.
+
+The session owns the bridge and every topic; diagnostics and services read its public attributes.
 """
 
 from __future__ import annotations

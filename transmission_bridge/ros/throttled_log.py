@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Throttle log lines that could come with every message."""
+"""
+Throttle log lines that could come with every message.
+
+All modules of this room log by it what others can cause again and again.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The table of all topics of the bridge, and the peers on a topic in the graph."""
+"""
+The table of all topics of the bridge, and the peers on a topic in the graph.
+
+Channels and diagnostics read it, and tests compare it with docs/commands_and_states.md. Names,
+types and qualities are public.
+"""
 
 from __future__ import annotations
 

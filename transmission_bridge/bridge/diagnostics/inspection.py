@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics of a configured bridge: topics, actuators, joints, transmissions and commands."""
+"""
+Diagnostics of a configured bridge: topics, actuators, joints, transmissions and commands.
+
+The node looks once a second. ``watch`` and other subscribers rely on the names of statuses and
+keys; words of messages may change.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The options of the bridge with their descriptions, and the names of the tunable parameters."""
+"""
+The options of the bridge with their descriptions, and the names of the tunable parameters.
+
+The node declares a parameter for each field. Names, defaults and words are those of
+docs/commands_and_states.md.
+"""
 
 from __future__ import annotations
 

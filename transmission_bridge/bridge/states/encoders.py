@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the robot and the options determine about the turns of single-turn encoders."""
+"""
+What the robot and the options determine about the turns of single-turn encoders.
+
+A state map owns them, turns and services of the node read them. Nothing writes them after their construction.
+"""
 
 from __future__ import annotations
 

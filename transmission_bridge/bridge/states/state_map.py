@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from robot and options for states: names, units, maps, published joints."""
+"""
+What follows from robot and options for states: names, units, maps, published joints.
+
+Plans, recordings and tools make it for a robot. States write its working memory, in one thread.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The latest numbers of one or several drivers, and the joint states computed from them."""
+"""
+The latest numbers of one or several drivers, and the joint states computed from them.
+
+Messages of drivers write the numbers. The gate, diagnostics, services and the publisher of joint
+states read them, in one thread.
+"""
 
 from __future__ import annotations
 
