@@ -4,7 +4,8 @@
 """
 Everything that follows from a robot and the options of its bridge, and from nothing else.
 
-A bridge makes one for each set of numbers. Nothing writes it, except caches and the working memory of maps.
+A bridge makes one for each set of numbers. Nothing writes it, except caches and the working memory
+of maps.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 """
 What the robot and the options determine about the turns of single-turn encoders.
 
-A state map owns them, turns and services of the node read them. Nothing writes them after their construction.
+A state map owns them, turns and services of the node read them. Nothing writes them after
+their construction.
 """
 
 from __future__ import annotations
