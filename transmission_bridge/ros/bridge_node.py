@@ -234,7 +234,8 @@ class TransmissionBridge(LifecycleNode):
     @guard_transition
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the last commands (``on_stop``), then stop publishing."""
-        self._stop_session()
+        if self._session is not None:
+            self._session.close_session()
         return super().on_deactivate(state)
 
     @guard_transition
@@ -248,14 +249,12 @@ class TransmissionBridge(LifecycleNode):
         """Stop and release everything, from any state, and end autostart."""
         self._autostart = False
         self._cancel_start()
-        self._stop_session()
         self._release_session()
         return super().on_shutdown(state)
 
     @guard_transition
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Release everything; the unconfigured node can be configured again."""
-        self._stop_session()
         self._release_session()
         return TransitionCallbackReturn.SUCCESS
 
@@ -264,11 +263,10 @@ class TransmissionBridge(LifecycleNode):
         if self.life_state != 'finalized':
             self.trigger_shutdown()
 
-    def _stop_session(self) -> None:
+    def _release_session(self) -> None:
+        """Stop and remove the session, and the parameters that it has declared."""
         if self._session is not None:
             self._session.close_session()
-
-    def _release_session(self) -> None:
         self._live.undeclare_tunables()
         for name in _HOSTED:
             if self.has_parameter(HOSTED + name):

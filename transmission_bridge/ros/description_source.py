@@ -22,7 +22,7 @@ from transmission_bridge.errors import clipped, counted, DescriptionError, Messa
 from transmission_bridge.ros.channels import describe_endpoint, deserialize_bytes, subscribe_bytes
 from transmission_bridge.ros.parameters import declare_parameter
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.topics import describe_incompatible_peers, Graph
+from transmission_bridge.ros.topics import describe_incompatible_peers, list_publishers
 
 PARAMETER = 'robot_description'
 
@@ -101,7 +101,7 @@ class DescriptionSource:
     def absence(self) -> str:
         """A sentence on the reason for a missing description, and how to provide one."""
         topic = self._subscription.topic_name
-        publishers = Graph(self._node).list_publishers(PARAMETER)
+        publishers = list_publishers(self._node, PARAMETER)
         state = f'topic {topic} has {counted(len(publishers), "publisher")}'
         unheard = describe_incompatible_peers(publishers, self._subscription)
         if unheard:

@@ -10,7 +10,7 @@ The node owns the publisher. It reads the session and changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 import time
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
-    BridgeWatch,
     ERROR,
     EventHistory,
     Fact,
@@ -36,7 +35,7 @@ from transmission_bridge.ros.channels import describe_endpoint, TRAJECTORY_TOPIC
 from transmission_bridge.ros.hosting import COMMANDS, inspect_host, TRAJECTORY
 from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
-from transmission_bridge.ros.topics import describe_incompatible_peers, Graph, list_node_names
+from transmission_bridge.ros.topics import find_peers, list_publishers, list_rivals
 
 #: Period of the messages [s]; REP 107 requires 1 s.
 _PERIOD = 1.0
@@ -80,7 +79,6 @@ class DiagnosticsPublisher:
     ) -> None:
         self._node, self._facts = node, facts
         self._name = node.get_fully_qualified_name().lstrip('/')
-        self._watch: tuple[BridgeSession, BridgeWatch] | None = None
         # Start of the session that was open at the last look, by the clock of times of receipt.
         self._opened: float | None = None
         self._events = EventHistory()
@@ -95,11 +93,11 @@ class DiagnosticsPublisher:
         self._timer = node.create_timer(_PERIOD, publish, clock=STEADY)
 
     def _publish_diagnostics(self) -> None:
-        about, graph, hardware = self._facts(), Graph(self._node), ''
-        statuses = [self._inspect_life_cycle(about, graph)]
+        about, hardware = self._facts(), ''
+        statuses = [self._inspect_life_cycle(about)]
         self._log_troubles(statuses, self._node_log)
         if (session := about.session) is not None:
-            of_session = self._inspect_session(session, graph)
+            of_session = self._inspect_session(session)
             if session.is_open:
                 self._log_troubles(of_session, self._session_log)
             statuses += of_session
@@ -113,13 +111,13 @@ class DiagnosticsPublisher:
         for level, text in log.list_log_lines(statuses):
             log_text(self._node, ('info', 'warning', 'error')[level], text)
 
-    def _inspect_life_cycle(self, about: NodeFacts, graph: Graph) -> Status:
+    def _inspect_life_cycle(self, about: NodeFacts) -> Status:
         node, recent, clock = self._node, self._events, ''
         # Not by the names of nodes: that of a process that ended may stay in the graph forever,
         # because rmw_dds_common adds it again if its last message is late.
         is_shared = node.count_publishers(f'/{self._name}/transition_event') > 1
         namesake = f'a second /{self._name} publishes and answers the same: end one of them'
-        if is_simulated(node) and not graph.list_publishers('/clock'):
+        if is_simulated(node) and not list_publishers(node, '/clock'):
             clock = (
                 f'{node.resolve_topic_name("/clock")} has 0 publishers, and use_sim_time is set'
             )
@@ -150,11 +148,7 @@ class DiagnosticsPublisher:
             ]
         return make_status('life cycle', facts, state=about.state)
 
-    def _inspect_session(self, session: BridgeSession, graph: Graph) -> list[Status]:
-        if self._watch is None or self._watch[0] is not session:
-            statistics, topics = session.inputs.statistics, session.state_topics
-            self._watch = session, BridgeWatch(session.bridge, statistics, topics)
-            self._opened = None
+    def _inspect_session(self, session: BridgeSession) -> list[Status]:
         opened = session.opened if session.is_open else None
         if opened != self._opened:
             self._opened, self._session_log = opened, TroubleLog()
@@ -163,28 +157,23 @@ class DiagnosticsPublisher:
         look = Moment(now, period, None if opened is None else now - opened)
         commands = [f'{space}actuator_commands' for space in session.drivers.namespaces]
         contested = ('joint_states', *commands) if session.is_open else ()
-        inputs, outputs = {}, {}
+        node, inputs, outputs = self._node, {}, {}
         for topic, ours in session.inputs.subscriptions.items():
-            inputs[topic] = _find_peers(graph.list_publishers(topic), ours)
+            inputs[topic] = find_peers(node, topic, ours)
         for driver in session.hosted:
             inputs[driver.topic] = Peers(f'driver {driver.host.hardware.name}', ('this process',))
         for topic, publisher in session.outputs.publishers.items():
             if topic in inputs:  # a copy of the states of a hosted driver
                 continue
-            rivals = graph.list_rivals(topic) if topic in contested else ()
-            outputs[topic] = _find_peers(graph.list_subscribers(topic), publisher, rivals)
+            rivals = list_rivals(node, topic) if topic in contested else ()
+            outputs[topic] = find_peers(node, topic, publisher, rivals)
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
                 place, names, *others = outputs[topic]
                 outputs[topic] = Peers(place, ('this process', *names), *others)
-        statuses = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
+        statuses = session.watch.inspect_bridge(look, inputs, outputs, session.reports, kinds)
         return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
-
-
-def _find_peers(nodes: Sequence[Any], ours: Any, rivals: Sequence[str] = ()) -> Peers:
-    incompatible = describe_incompatible_peers(nodes, ours)
-    return Peers(ours.topic_name, list_node_names(nodes), incompatible, rivals)
 
 
 @lru_cache(256)  # most statuses are as they were a second ago

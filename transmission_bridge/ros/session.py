@@ -24,6 +24,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
 from transmission_bridge.bridge import Bridge, StallWatch, Stamp
+from transmission_bridge.bridge.diagnostics import BridgeWatch
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.errors import shortened
 from transmission_bridge.messages import JointStateRecord, Layout
@@ -145,6 +146,7 @@ class BridgeSession:
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
     :ivar sensors: The paths of absolute encoders and torque sensors, by input topic.
+    :ivar watch: Inspects the bridge for diagnostics.
     :ivar opened: Time of the last opening [s], as ``time``.
     :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
@@ -220,6 +222,7 @@ class BridgeSession:
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
         self.sensors = connect_sensors(inputs, self.outputs, robot, self.bridge)
         subscribe_trajectories(inputs, self.bridge)
+        self.watch = BridgeWatch(self.bridge, inputs.statistics, self.state_topics)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
         names, topic = self.robot.actuator_names, hosted.topic

@@ -10,7 +10,7 @@ types and qualities are public.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
-from transmission_bridge.bridge.diagnostics import TOOLS
+from transmission_bridge.bridge.diagnostics import Peers, TOOLS
 from transmission_bridge.errors import shown
 from transmission_bridge.interfaces import FIELDS
 
@@ -158,45 +158,37 @@ TOPICS = {
 _UNKNOWN, _NAMELESS = '_NODE_NAME_UNKNOWN_', 'name not known yet'
 
 
-class Graph:
-    """
-    A snapshot of the graph; the publishers of a topic are queried once.
+# The functions below receive a topic by the name before remapping. rclpy remaps it when it returns
+# publishers or subscriptions, but not when it counts them. A name must not be remapped twice,
+# because another rule may match the result. Counting is cheap, and most topics have no peer.
 
-    Topics are given by the names before remapping. rclpy remaps them when it returns publishers
-    or subscriptions, but not when it counts them. A name must not be remapped twice, because
-    another rule may match the result.
 
-    :param node: The node that queries the graph.
-    """
+def list_publishers(node: Node, topic: str) -> list[Any]:
+    """Return the publishers of a topic in the graph."""
+    count = node.count_publishers(node.resolve_topic_name(topic))
+    return node.get_publishers_info_by_topic(topic) if count else []
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._publishers: dict[str, list[Any]] = {}
 
-    def list_publishers(self, topic: str) -> list[Any]:
-        """Return the publishers of a topic."""
-        if topic not in self._publishers:
-            # Counting is cheap, and most topics have no publisher.
-            count = self._node.count_publishers(self._node.resolve_topic_name(topic))
-            publishers = self._node.get_publishers_info_by_topic(topic) if count else []
-            self._publishers[topic] = publishers
-        return self._publishers[topic]
+def find_peers(node: Node, topic: str, ours: Any, rivals: Sequence[str] = ()) -> Peers:
+    """Return the publishers to our subscription of a topic, or subscribers of our publisher."""
+    if isinstance(ours, Publisher):
+        count = node.count_subscribers(node.resolve_topic_name(topic))
+        peers = node.get_subscriptions_info_by_topic(topic) if count else []
+        peers = [peer for peer in peers if not peer.node_name.startswith(TOOLS)]
+    else:
+        peers = list_publishers(node, topic)
+    incompatible = describe_incompatible_peers(peers, ours)
+    return Peers(ours.topic_name, list_node_names(peers), incompatible, rivals)
 
-    def list_subscribers(self, topic: str) -> list[Any]:
-        """Return the subscribers of a topic, without the tools of this package."""
-        if not self._node.count_subscribers(self._node.resolve_topic_name(topic)):
-            return []
-        peers = self._node.get_subscriptions_info_by_topic(topic)
-        return [peer for peer in peers if not peer.node_name.startswith(TOOLS)]
 
-    def list_rivals(self, topic: str) -> list[str]:
-        """Return the names of other nodes that publish a topic of this node."""
-        names = list_node_names(self.list_publishers(topic))
-        # Of our full name, all but one are a namesake's.
-        full_name = shown(self._node.get_fully_qualified_name())
-        if full_name in names:
-            names.remove(full_name)
-        return sorted(set(names))
+def list_rivals(node: Node, topic: str) -> list[str]:
+    """Return the names of other nodes that publish a topic of this node."""
+    names = list_node_names(list_publishers(node, topic))
+    # Of our full name, all but one are a namesake's.
+    full_name = shown(node.get_fully_qualified_name())
+    if full_name in names:
+        names.remove(full_name)
+    return sorted(set(names))
 
 
 def list_node_names(peers: Iterable[Any]) -> list[str]:
