@@ -64,7 +64,7 @@ def test_two_looks_beyond_a_limit_are_a_warning():
     """A joint has to be beyond its limit at two looks, one after the other."""
     gear = transmission('t', 'Simple', {'j': ratio(10)}, ['m'])
     world, found = World(urdf({'j': LIMIT}, gear)), []
-    watch = BridgeWatch(world.bridge, {'s': TopicStatistics('s')}, ['s'])
+    watch = BridgeWatch(world.bridge, {'s': TopicStatistics('s')}, ['s'], {}, [])
     for position in (9.0, 11.0, 9.0, 9.0, 9.0, 9.0, 9.0, 11.0, 9.0, 11.0, 11.0, 10.05):
         world.now += 1.0
         world.state(['m'], 's', position=[position], velocity=[0.0])

@@ -31,7 +31,7 @@ from transmission_bridge.bridge.diagnostics import (
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, shortened
-from transmission_bridge.ros.channels import describe_endpoint, TRAJECTORY_TOPIC
+from transmission_bridge.ros.channels import describe_endpoint
 from transmission_bridge.ros.hosting import COMMANDS, inspect_host, TRAJECTORY
 from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
@@ -167,12 +167,11 @@ class DiagnosticsPublisher:
                 continue
             rivals = list_rivals(node, topic) if topic in contested else ()
             outputs[topic] = find_peers(node, topic, publisher, rivals)
-        kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
                 place, names, *others = outputs[topic]
                 outputs[topic] = Peers(place, ('this process', *names), *others)
-        statuses = session.watch.inspect_bridge(look, inputs, outputs, session.reports, kinds)
+        statuses = session.watch.inspect_bridge(look, inputs, outputs)
         return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
 
 

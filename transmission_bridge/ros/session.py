@@ -50,7 +50,7 @@ from transmission_bridge.ros.hosting import (
 )
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
-from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions import RobotTransmissions
 
 # -- The clock of times of receipt: the steady clock, or simulated ROS time ---------------------
 
@@ -140,7 +140,7 @@ class BridgeSession:
     :ivar robot: The maps in use.
     :ivar time: Returns the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
-    :ivar command_topics: Topics that command joints.
+    :ivar command_topics: Topics that command joints; true for trajectories.
     :ivar missing: A sentence with the package to install to read all commands; empty: nothing is
         missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
@@ -219,10 +219,13 @@ class BridgeSession:
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, take)
         arrays = subscribe_joint_arrays(inputs, self.bridge)
-        self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
+        self.command_topics = dict.fromkeys(('joint_commands', *singles, *arrays), False)
+        self.command_topics[TRAJECTORY_TOPIC] = True
         self.sensors = connect_sensors(inputs, self.outputs, robot, self.bridge)
         subscribe_trajectories(inputs, self.bridge)
-        self.watch = BridgeWatch(self.bridge, inputs.statistics, self.state_topics)
+        reports = [path.report for path in self.sensors.values()]
+        topics = inputs.statistics, self.state_topics, self.command_topics
+        self.watch = BridgeWatch(self.bridge, *topics, reports)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
         names, topic = self.robot.actuator_names, hosted.topic
@@ -241,12 +244,6 @@ class BridgeSession:
         commands = self.outputs.publishers[f'{hosted.namespace}{COMMANDS}']
         states = self.outputs.add_publisher(STATES, name=topic, quality=RELIABLE)
         hosted.copies = {STATES: states, COMMANDS: commands}
-
-    @property
-    def reports(self) -> tuple[MapReport, ...]:
-        """Reports on values that the maps of states, commands and sensors cannot compute."""
-        sensors = (path.report for path in self.sensors.values())
-        return (self.states.report, self.gate.ledger.report, *sensors)
 
     @property
     def is_open(self) -> bool:

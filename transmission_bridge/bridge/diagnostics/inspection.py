@@ -234,6 +234,8 @@ class BridgeWatch:
 
     :param statistics: Counts of the subscribed topics.
     :param state_topics: Topics of the drivers.
+    :param commands: Topics of joint commands; true for trajectories.
+    :param sensors: Counts of NaN in the maps of sensors, by reason.
     """
 
     def __init__(
@@ -241,27 +243,24 @@ class BridgeWatch:
         bridge: Bridge,
         statistics: Mapping[str, TopicStatistics],
         state_topics: Sequence[str],
+        commands: Mapping[str, bool],
+        sensors: Iterable[MapReport],
     ) -> None:
         self._bridge, self._statistics, self._state_topics = bridge, statistics, state_topics
+        self._commands = commands
+        self._reports = [bridge.states.report, bridge.gate.ledger.report, *sensors]
         self._limits = compute_measured_limits(bridge.plan.robot)
         self._events = EventHistory()
         self._beyond: Mapping[str, str] = {}
 
     def inspect_bridge(
-        self,
-        moment: Moment,
-        inputs: Mapping[str, Peers],
-        outputs: Mapping[str, Peers],
-        reports: Iterable[MapReport],
-        commands: Mapping[str, bool],
+        self, moment: Moment, inputs: Mapping[str, Peers], outputs: Mapping[str, Peers]
     ) -> Iterator[Status]:
         """
         Yield the statuses of topics, actuators, joints, transmissions and commands.
 
         :param inputs: The subscribed topics.
         :param outputs: The published topics.
-        :param reports: Counts of NaN in the maps, by reason.
-        :param commands: Topics of joint commands; true for trajectories.
         """
         events, counts, is_told = self._events, self._bridge.gate.ledger.counts, False
         for topic, statistics in self._statistics.items():
@@ -276,14 +275,14 @@ class BridgeWatch:
         bindings = self._bridge.plan.robot.bindings
         # Counts of NaN by transmission and reason.
         unmapped = {binding.spec.name: Counter[str]() for binding in bindings}
-        for report in reports:
+        for report in self._reports:
             for (name, reason), count in report.counts.items():
                 unmapped[name][reason] += count
         yield self._inspect_actuators(moment, reasons, is_told)
         yield self._inspect_joints(moment, reasons, unmapped)
         yield from self._inspect_transmissions(unmapped)
         unheard = self._list_unheard_topics(outputs)
-        for topic, are_trajectories in commands.items():
+        for topic, are_trajectories in self._commands.items():
             places = unheard[are_trajectories]
             yield inspect_commands(self._statistics[topic], counts[topic], events, places)
         yield self._inspect_active_commands()
