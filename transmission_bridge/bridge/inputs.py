@@ -168,9 +168,7 @@ class StampFilter:
         note: Callable[[str, str, str], None],
         set_anew: Callable[[], None],
     ) -> None:
-        self._clock = clock
-        self._note = note
-        self._set_anew = set_anew
+        self._clock, self._note, self._set_anew = clock, note, set_anew
         self._time = NO_STAMP
         self._seconds, self._nanoseconds = NO_STAMP
         self._since = self._until = -math.inf
@@ -206,25 +204,23 @@ class StampFilter:
         if stamp == NO_STAMP:
             return time
         if not is_possible(stamp):
-            self._note(
-                topic,
-                'bad_stamp',
-                f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, '
-                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt is used instead. Fill '
-                'header.stamp from the clock of the sending node',
-            )
-            return time
-        if stamp > limit:
-            lead = stamp[0] - time[0] + (stamp[1] - time[1]) / BILLION
-            self._note(
-                topic,
+            reason, advice = 'bad_stamp', 'Fill header.stamp from the clock of the sending node'
+            what = f'is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, found '
+            what += f'{stamp[0]} s and {stamp[1]} ns'
+        elif stamp > limit:
+            reason, advice = (
                 'future_stamp',
-                f"header.stamp is {lead:.3f} s ahead of this node's clock, expected "
-                f'{STAMP_TOLERANCE / BILLION:g} s at most; the time of receipt is used instead. '
-                'Synchronise the clocks, and give both nodes the same use_sim_time',
+                'Synchronise the clocks, and give both nodes the same ',
             )
-            return time
-        return stamp
+            advice += 'use_sim_time'
+            lead = stamp[0] - time[0] + (stamp[1] - time[1]) / BILLION
+            what = f"is {lead:.3f} s ahead of this node's clock, expected "
+            what += f'{STAMP_TOLERANCE / BILLION:g} s at most'
+        else:
+            return stamp
+        used = 'the time of receipt is used instead'
+        self._note(topic, reason, f'header.stamp {what}; {used}. {advice}')
+        return time
 
 
 # -- Counts --------------------------------------------------------------------------------------
