@@ -344,13 +344,9 @@ def compute_absolute_targets(
     """
     positions = dict(zip(robot.joint_names, absolute.tolist(), strict=True))
     measured = {name: value for name, value in positions.items() if math.isfinite(value)}
-    with_offset = list_zeroable_joints(robot)
-    owners = {
-        member.name: binding.spec.name
-        for binding in robot.bindings
-        for member in binding.spec.joints
-        if member.name in with_offset
-    }
+    offsets, solved = _find_offsets(robot)
+    owners = {name: offset.transmission for name, offset in offsets.items()}
+    owners |= {name: binding.spec.name for name, binding in solved.items()}
     of_joints = {name for name, owner in owners.items() if owner in robot.ignore_absolute_encoder}
     for name in names:
         if name in owners and name not in of_joints:
