@@ -115,8 +115,8 @@ setup(
     entry_points={
         'console_scripts': [
             f'transmission_bridge = {PACKAGE}.tools.main:main',
-            f'bridge_node = {PACKAGE}.ros.bridge_main:main',
-            f'driver_node = {PACKAGE}.ros.driver_main:main',
+            f'bridge_node = {PACKAGE}.ros.main:run_bridge',
+            f'driver_node = {PACKAGE}.ros.main:run_driver',
         ],
         f'{PACKAGE}.drivers': [
             f'{PACKAGE}/SerialServos = {PACKAGE}.drivers.servos:SerialServos',

@@ -105,7 +105,7 @@ DEVICE = 'transmission_bridge.kinematics.JointDevice'
 
 @pytest.mark.parametrize(('program', 'needed'), [
     ('import transmission_bridge', None),
-    ('from transmission_bridge.ros import bridge_main', None),
+    ('from transmission_bridge.ros import main', None),
     ('from transmission_bridge.tools import main', None),
     ('import transmission_bridge\ntransmission_bridge.RobotTransmissions', 'numpy'),
     (f'import transmission_bridge\n{DEVICE}', 'transmission_bridge.transmissions'),

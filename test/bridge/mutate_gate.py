@@ -32,7 +32,6 @@ _FILES = (
     'rules/rule.py',
     'rules/joint_rules.py',
     'rules/actuator_rules.py',
-    'interface_history.py',
     'inputs.py',
 )
 

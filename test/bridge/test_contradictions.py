@@ -14,10 +14,13 @@ from world import World
 from zoo.elements import ratio, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.bridge import implausible
-from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Peers
+from transmission_bridge.bridge.diagnostics.inspection import (
+    BridgeWatch,
+    compute_measured_limits,
+    describe_joints_beyond,
+    Peers,
+)
 from transmission_bridge.bridge.diagnostics.status import OK, WARN
-from transmission_bridge.bridge.implausible import describe_joints_beyond
 from transmission_bridge.bridge.inputs import TopicStatistics
 
 #: Type and limits of a joint.
@@ -54,14 +57,14 @@ def test_limits_of_measurements(inside, limits):
     text = urdf({'j': LIMIT}, transmission('t', 'Simple', ['j'], ['m']))
     text = text.replace('<joint name="j"/>', f'<joint name="j">{inside}</joint>', 1)
     robot = RobotTransmissions(load_description(text))
-    assert implausible.compute_measured_limits(robot)[:, 0].tolist() == limits
+    assert compute_measured_limits(robot)[:, 0].tolist() == limits
 
 
 def test_two_looks_beyond_a_limit_are_a_warning():
     """A joint has to be beyond its limit at two looks, one after the other."""
     gear = transmission('t', 'Simple', {'j': ratio(10)}, ['m'])
     world, found = World(urdf({'j': LIMIT}, gear)), []
-    watch = BridgeWatch(world.bridge, {'s': TopicStatistics('s')}, ['s'])
+    watch = BridgeWatch(world.bridge, {'s': TopicStatistics('s')}, ['s'], {}, [])
     for position in (9.0, 11.0, 9.0, 9.0, 9.0, 9.0, 9.0, 11.0, 9.0, 11.0, 11.0, 10.05):
         world.now += 1.0
         world.state(['m'], 's', position=[position], velocity=[0.0])

@@ -347,8 +347,8 @@ class Watched(World):
     def __init__(self, robot, **options):
         super().__init__(robot, **options)
         inputs = {'a': TopicStatistics('a'), 'b': TopicStatistics('b')}
-        self._watch, self._begun = BridgeWatch(self.bridge, inputs, ['a', 'b']), self.now
-        self._inputs, self.reports = inputs, [self.states.report]
+        self._watch = BridgeWatch(self.bridge, inputs, ['a', 'b'], {}, [])
+        self._begun, self._inputs = self.now, inputs
 
     def second(self, *messages):
         """Let a second pass, then have (driver, names) send; return the statuses by name."""
@@ -357,8 +357,7 @@ class Watched(World):
             self.state(names, driver, position=values[0] if values else [1.0] * len(names))
             self._inputs[driver].heard = self._inputs[driver].used = self.now
         inputs = {name: Peers(f'/{name}', ["'/driver'"]) for name in self._inputs}
-        more = {'open_for': self.now - self._begun, 'inputs': inputs, 'reports': self.reports}
-        return self.inspect(self._watch, **more)
+        return self.inspect(self._watch, open_for=self.now - self._begun, inputs=inputs)
 
 
 def test_an_unknown_actuator_and_its_joints_have_the_reason(robot):
@@ -426,7 +425,10 @@ def test_map_troubles(robot, time):
     first.counts['wrist', 'domain'] = 2
     second.counts.update({('wrist', 'domain'): 1, ('wrist', 'branch'): 1})
     world = Watched(robot)
-    world.reports, world._watch._events = [first, second], EventHistory(time)
+    states, commands = world.states.report, world.gate.ledger.report
+    states.counts.update(first.counts)
+    commands.counts.update(second.counts)
+    world._watch._events = EventHistory(time)
     looks = []
     for _ in range(2):
         looks.append(world.second()['transmission wrist'])

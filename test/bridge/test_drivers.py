@@ -15,9 +15,8 @@ from world import check_ratios, reason, way, World
 from zoo.elements import leg, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.actuator_drivers import DriverNames, DriverUnits
-from transmission_bridge.bridge.states.sensors import SensorPath
 from transmission_bridge.bridge.states.state_map import DriverIndex
-from transmission_bridge.bridge.states.states import States
+from transmission_bridge.bridge.states.states import SensorPath, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import Layout

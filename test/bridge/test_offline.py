@@ -15,7 +15,7 @@ from zoo import robots
 from zoo.elements import ANKLE, load, maps, ratio, transmission, urdf
 
 from transmission_bridge.bridge.offline import OfflineBridge
-from transmission_bridge.bridge.options.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.messages import cdr
@@ -70,7 +70,7 @@ def live(robot, recorded, **choices):
     return published
 
 
-def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
+def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=RECORDED):
     """Return what the bridge of a recording publishes."""
     bridge = OfflineBridge(robot, direction, read, options)
     return [bridge.map_message(*message) for message in recorded]

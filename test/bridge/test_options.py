@@ -12,7 +12,6 @@ from hypothesis import example, given, strategies as st
 import pytest
 from zoo.elements import load
 
-from transmission_bridge.bridge.options import options
 from transmission_bridge.bridge.options.files import (
     read_parameters,
     warn_of_unused_parameter_files,
@@ -31,13 +30,13 @@ NUMBERS = [name for name in OPTIONS if isinstance(OPTIONS[name].default, float)]
 @pytest.mark.parametrize('option', OPTIONS.values(), ids=OPTIONS)
 def test_every_option_is_described_and_checked(option):
     """It has a sentence, a finite range if it is a number, or choices; the default fits."""
-    assert options.describe_option(option).endswith('.')
+    assert option.metadata['description'].endswith('.')
     if option.name in NUMBERS:
-        span = options.find_option_range(option)
+        span = option.metadata['span']
         assert option.default in span
         assert math.isfinite(span.minimum)
         assert math.isfinite(span.maximum)
-    choices = options.list_choices(option)
+    choices = option.metadata['choices']
     assert not choices or option.default in choices
     for choice in choices:
         assert getattr(BridgeOptions(**{option.name: choice}), option.name) == choice
@@ -58,7 +57,7 @@ def test_every_option_is_described_and_checked(option):
 @example('state_timeout', math.nan)
 def test_ranges(name, value):
     """A number in the range, or a zero that means never, is taken; others with it in words."""
-    span = options.find_option_range(OPTIONS[name])
+    span = OPTIONS[name].metadata['span']
     if span.minimum <= value <= span.maximum or value in span.others:
         assert getattr(BridgeOptions(**{name: value}), name) == value
         return

@@ -12,7 +12,7 @@ from state_paths import StatePath
 import states_model
 from zoo import reference
 
-from transmission_bridge.bridge.states.states import StampFilter
+from transmission_bridge.bridge.inputs import StampFilter
 
 BILLION = 10**9
 

@@ -74,16 +74,16 @@ def test_present_position_means_wanted_one(robot, reference, wanted, position, r
     """With the new offsets, the joints have the wanted positions and no other has moved."""
     before = robot.with_parameters(reference.nested(ratios))
     changes = zero(before, wanted, position)
-    assert [change.member_name for change in changes] == list(wanted)
+    assert [change.tunable.path[1] for change in changes] == list(wanted)
     old, new = before.actuator_to_joint('position', position), zeroed(before, changes, position)
-    by_name = {change.member_name: change for change in changes}
+    by_name = {change.tunable.path[1]: change for change in changes}
     for place, name in enumerate(robot.joint_names):
         if name not in wanted:
             assert new[place] == old[place]
             continue
         change = by_name[name]
-        assert change.old == ratios['offset', name]
-        size = sum(map(abs, (wanted[name], old[place], change.old, change.new)))
+        assert change.tunable.value == ratios['offset', name]
+        size = sum(map(abs, (wanted[name], old[place], change.tunable.value, change.new)))
         assert abs(new[place] - wanted[name]) <= 1e-12 * size
 
 
@@ -107,7 +107,7 @@ def test_a_mechanism_is_zeroed(mechanisms, joints, present, wanted):
     is_linkage = 'hip' in joints
     assert np.abs(found - wanted[:size]).max() <= (1e-9 if is_linkage else 1e-12)
     if is_linkage:
-        assert [change.member_name for change in changes] == ['hip_motor', 'knee_motor']
+        assert [change.tunable.path[1] for change in changes] == ['hip_motor', 'knee_motor']
         closed = pytest.approx(robot.actuator_to_joint('position', other), abs=1e-9)
         assert zeroed(robot, changes, position) == closed
 
@@ -160,9 +160,9 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     robot = RobotTransmissions(load_description(text))
     for other in (0.3, NAN):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
-        assert (change.member_name, change.tunable.path[0]) == ('knee_motor', 'actuators')
+        assert (change.tunable.path[1], change.tunable.path[0]) == ('knee_motor', 'actuators')
     (change,) = zero(robot, {'waist': 0.1}, [NAN, 0.3])
-    assert (change.member_name, change.new) == ('waist', pytest.approx(-0.2))
+    assert (change.tunable.path[1], change.new) == ('waist', pytest.approx(-0.2))
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     actuators[0] = np.nan_to_num(positions)
     more = {'held': np.zeros(len(joints), dtype=bool), 'max_velocity': 0.01, 'settled': settled}
     changes = compute_zero_offsets(robot, wanted, actuators, **more)
-    assert [change.member_name for change in changes] == ([] if settled else [*wanted])
+    assert [change.tunable.path[1] for change in changes] == ([] if settled else [*wanted])
     more['held'][robot.joint_names.index('roll')] = True
     assert outcome(compute_zero_offsets, robot, wanted, actuators, **more) == 'held'
 

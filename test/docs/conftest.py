@@ -80,7 +80,7 @@ def start_bridge(harness, folder):
     def start(*more, urdf='my_robot.urdf'):
         own = ['--driver', folder / 'my_robot.py'] if urdf == 'my_robot.urdf' else []
         line = ['--urdf', folder / urdf, *own, *(['--ros-args', *more] if more else [])]
-        module = 'transmission_bridge.ros.bridge_main'
+        module = 'transmission_bridge.ros.main bridge_node'
         processes.append(harness.Process(module, line, env=harness.KILLED))
         return processes[-1]
 

@@ -13,12 +13,7 @@ import xml.etree.ElementTree as ElementTree
 from documents import DOCUMENTS
 import pytest
 
-from transmission_bridge.bridge.options.options import (
-    BridgeOptions,
-    describe_option,
-    find_option_range,
-    list_choices,
-)
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.kinematics import Joint, JointDevice
 from transmission_bridge.resources import resource
 from transmission_bridge.ros.topics import TOPICS
@@ -42,11 +37,11 @@ def option_row(option):
         text = f'[{", ".join(default)}]'
     else:
         text = str(default).lower() if isinstance(default, bool) else str(default) or "''"
-    choices = ', '.join(f'`{choice}`' for choice in list_choices(option))
-    span = find_option_range(option)
+    choices = ', '.join(f'`{choice}`' for choice in option.metadata['choices'])
+    span = option.metadata['span']
     hint = choices if choices else str(span) if span is not None else ''
     # The node has more: the table has the first sentence.
-    meaning = describe_option(option).split('. ')[0].removesuffix('.')
+    meaning = option.metadata['description'].split('. ')[0].removesuffix('.')
     meaning += f' ({hint})' if hint else ''
     return f'| `{option.name}` | `{text}` | {meaning} |'
 

@@ -13,7 +13,7 @@ import pytest
 
 RUN_LAUNCH = Path(__file__).parents[1] / 'support' / 'run_launch.py'
 
-EXECUTABLES = {'bridge_node': 'bridge_main', 'driver_node': 'driver_main'}
+ENTRY_POINTS = {'bridge_node': 'run_bridge', 'driver_node': 'run_driver'}
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def launch(start_process, install, tmp_path):
     """Return a function that launches a file with arguments; the launch ends with the test."""
     # Not launch: in a checkout our own folder of that name would be found as an empty package.
     pytest.importorskip('launch_ros', reason='launch_ros is not installed (ROS has it, no wheel)')
-    run = 'from transmission_bridge.ros.{} import main; raise SystemExit(main())'
+    run = 'from transmission_bridge.ros.main import {0}; raise SystemExit({0}())'
     install(
-        'transmission_bridge', **{name: run.format(each) for name, each in EXECUTABLES.items()}
+        'transmission_bridge', **{name: run.format(each) for name, each in ENTRY_POINTS.items()}
     )
     prefixes = os.pathsep.join([str(tmp_path), os.environ.get('AMENT_PREFIX_PATH', '')])
 

@@ -76,7 +76,7 @@ def start_bridge(harness, reference, start_process, tmp_path):
             {'robot_description': harness.quoted(urdf), 'autostart': 'true', **values},
             '/**',
         )
-        module = 'transmission_bridge.ros.bridge_main'
+        module = 'transmission_bridge.ros.main bridge_node'
         line = (*args, '--ros-args', '--params-file', path)
         return start_process(module, *line, **(how or {}))
 

@@ -187,15 +187,17 @@ class Process:
     """
     A node as a process of its own, whose output is read as it comes.
 
-    :param module: For example ``transmission_bridge.ros.bridge_main``, or the path of a script;
-        ``None``: ``args`` has it.
+    :param module: For example ``transmission_bridge.ros.main bridge_node``, or the path of a
+        script; ``None``: ``args`` has it.
     :param args: The command line behind it.
     :param stdin: Its standard input.
     :param env: Further variables of its environment.
     """
 
     def __init__(self, module, args, *, stdin=subprocess.DEVNULL, env=None):
-        program = ['-m', module] if isinstance(module, str) else [str(module)] if module else []
+        program = (
+            ['-m', *module.split()] if isinstance(module, str) else [str(module)] if module else []
+        )
         self._child = subprocess.Popen(
             [sys.executable, '-u', *program, *map(str, args)],
             stdin=stdin,

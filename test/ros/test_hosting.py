@@ -22,7 +22,7 @@ pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 SUPPORT = Path(__file__).parents[1] / 'support'
-BRIDGE, DRIVER = 'transmission_bridge.ros.bridge_main', 'transmission_bridge.ros.driver_main'
+BRIDGE, DRIVER = (f'transmission_bridge.ros.main {name}_node' for name in ('bridge', 'driver'))
 SIMULATED = 'transmission_bridge/SimulatedDriver'
 
 #: Longest end of a process with a driver that hangs, which takes 2.3 s if the machine is not busy

@@ -29,7 +29,7 @@ TOPICS = tuple(f'joint_commands/{interface}' for interface in INTERFACES)
 
 def subscribed(world):
     """Return the callbacks of the topics by name, their names, and what is missing."""
-    from transmission_bridge.ros.optional_topics import subscribe_joint_commands
+    from transmission_bridge.ros.channels import subscribe_joint_commands
 
     topics = {}
     inputs = SimpleNamespace(

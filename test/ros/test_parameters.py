@@ -225,7 +225,7 @@ def test_a_file_and_the_command_line(meet, harness, reference, start_process, tm
         },
     )
     process = start_process(
-        'transmission_bridge.ros.bridge_main',
+        'transmission_bridge.ros.main bridge_node',
         *('--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
     )
     peer = meet('transmission_bridge')

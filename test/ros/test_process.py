@@ -297,7 +297,7 @@ def test_configuration_of_fast_dds(monkeypatch, tmp_path, given, version, added)
     assert new == {*added, FAST_DDS[2]} if added else os.environ == before
 
 
-BRIDGE, DRIVER = 'bridge_main', 'driver_main'
+PROGRAMS, BRIDGE, DRIVER = 'transmission_bridge.ros.main', 'bridge_node', 'driver_node'
 SCRIPTED = Path(__file__).parents[1] / 'support' / 'scripted_driver.py'
 EMPTY = "file '/dev/null' is empty: the program that writes it (xacro?) has failed"
 TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400'
@@ -348,7 +348,7 @@ NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
 )
 def test_mistake_of_the_user_is_a_sentence(start, module, words, code, sentence):
     """It ends the process with the reason and an exit code, without a traceback."""
-    child = start('-m', f'transmission_bridge.ros.{module}', *words.split())
+    child = start('-m', PROGRAMS, module, *words.split())
     assert child.ended() == code
     assert sentence in child.output
     assert 'Traceback' not in child.output
@@ -357,9 +357,7 @@ def test_mistake_of_the_user_is_a_sentence(start, module, words, code, sentence)
 def test_a_driver_of_a_file_is_named_by_hardware_plugins(start):
     """As the error about a description without its name advises: the class is made."""
     words = ('--urdf', URDF, '--driver', SCRIPTED, '--ros-args', '-p')
-    child = start(
-        '-m', f'transmission_bridge.ros.{BRIDGE}', *words, f'hardware_plugins:={PLUGINS}'
-    )
+    child = start('-m', PROGRAMS, BRIDGE, *words, f'hardware_plugins:={PLUGINS}')
     child.wait_for('<param name="script">')
 
 
@@ -394,7 +392,7 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
     state = JointState(name=['hinge_motor'], position=[25.0])
     peer.node.create_timer(0.05, lambda: driver.publish(state))
     child = start(
-        *('-c', WITHOUT_STREAMS, closed, '-m', 'transmission_bridge.ros.bridge_main'),
+        *('-c', WITHOUT_STREAMS, closed, '-m', PROGRAMS, BRIDGE),
         *('--executor', executor, '--urdf', URDF, '--ros-args', '-p', 'autostart:=true'),
     )
     peer.spin_until(lambda: heard)
@@ -402,12 +400,12 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
     child.ends_well(signal.SIGINT)
 
 
-@pytest.mark.parametrize('module', ['bridge_main', 'driver_main'])
+@pytest.mark.parametrize('module', ['bridge_node', 'driver_node'])
 def test_interrupt_while_a_pipe_is_waited_for(start, tmp_path, module):
     """Ctrl-C while ``--urdf`` waits for a pipe ends as that of a command: 130, without a word."""
     pipe = tmp_path / 'robot.urdf'
     os.mkfifo(pipe)
-    child = start('-m', f'transmission_bridge.ros.{module}', '--urdf', pipe)
+    child = start('-m', PROGRAMS, module, '--urdf', pipe)
     writers = []
 
     def is_read():

@@ -122,14 +122,14 @@ class World:
         self.bridge.replace_robot(after)
         self.robot = after
 
-    def inspect(self, watch=None, *, open_for=1.0, inputs=None, reports=(), spaces=('',)):
+    def inspect(self, watch=None, *, open_for=1.0, inputs=None, spaces=('',)):
         """Return the statuses of the bridge by name; ``spaces``: namespaces of its drivers."""
         topics = [
             s + each for s in spaces for each in ('actuator_commands', 'actuator_trajectory')
         ]
         outputs, look = {topic: Peers(topic) for topic in topics}, Moment(self.now, 1.0, open_for)
-        watch = watch or BridgeWatch(self.bridge, {}, [])
-        found = watch.inspect_bridge(look, inputs or {}, outputs, reports, {})
+        watch = watch or BridgeWatch(self.bridge, {}, [], {}, [])
+        found = watch.inspect_bridge(look, inputs or {}, outputs)
         return {each.name: each for each in found}
 
     def play(self, scenario):

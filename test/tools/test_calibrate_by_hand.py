@@ -560,7 +560,7 @@ def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
     drives = servo('arm', 10.0) + servo('tool', -2.0)
     path.write_text(urdf(dict.fromkeys(('arm', 'tool'), stops()), drives))
     words = ['--urdf', path, '--ros-args', '-p', f'tuned_file:={tuned}', '-p', 'autostart:=true']
-    bridge = harness.Process('transmission_bridge.ros.bridge_main', words)
+    bridge = harness.Process('transmission_bridge.ros.main bridge_node', words)
     request.addfinalizer(bridge.clean_up)
     bridge.wait_for('active')
     states, stranger = (

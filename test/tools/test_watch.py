@@ -500,7 +500,7 @@ def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
 
     def start(module, namespace, *settings):
         words = ['--urdf', mixed_robot, '--ros-args', '-r', f'__ns:=/{namespace}', *settings]
-        process = harness.Process(f'transmission_bridge.ros.{module}', words)
+        process = harness.Process(f'transmission_bridge.ros.main {module}', words)
         request.addfinalizer(process.clean_up)
         return process
 
@@ -515,14 +515,14 @@ def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
         return result
 
     plugin = 'plugin:=transmission_bridge/SimulatedDriver'
-    start('driver_main', 'alone', '-p', plugin).wait_for('is active')
+    start('driver_node', 'alone', '-p', plugin).wait_for('is active')
     result = watched('the bridge is missing: no diagnostics of alone/b', 'alone/b')
     assert 'good_motor' in result.out
     assert 'the driver is missing' not in result.err
     assert run('watch', '--seconds', '0.3', '--node', 'no name/b').code == 2
 
     topics = "actuator_state_topics:=['left/states','right/states']"
-    start('bridge_main', 'arm', '-p', topics, '-p', 'autostart:=false')
+    start('bridge_node', 'arm', '-p', topics, '-p', 'autostart:=false')
     peer.spin_until(lambda: peer.state(f'/{bridge}') == 'unconfigured', 'the bridge')
     peer.start(f'/{bridge}')
     result = watched('arrived on left/states, right/states in namespace /arm')

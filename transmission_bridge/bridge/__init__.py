@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-from transmission_bridge.bridge.actuator_drivers import (
-    DriverNames as DriverNames,
-    DriverUnits as DriverUnits,
-)
+from transmission_bridge.bridge.actuator_drivers import DriverUnits as DriverUnits
 from transmission_bridge.bridge.bridge import Bridge as Bridge
-from transmission_bridge.bridge.gate import Gate as Gate
 from transmission_bridge.bridge.implausible import (
     warn_of_endless_commands as warn_of_endless_commands,
     warn_of_implausible_numbers as warn_of_implausible_numbers,
@@ -20,11 +16,11 @@ from transmission_bridge.bridge.implausible import (
 from transmission_bridge.bridge.inputs import (
     StallWatch as StallWatch,
     Stamp as Stamp,
+    StampFilter as StampFilter,
     TopicStatistics as TopicStatistics,
 )
 from transmission_bridge.bridge.offline import OfflineBridge as OfflineBridge
 from transmission_bridge.bridge.outlets import Outgoing as Outgoing
-from transmission_bridge.bridge.plan import Plan as Plan
 from transmission_bridge.bridge.readers import (
     list_command_names as list_command_names,
     SINGLE_TOPICS as SINGLE_TOPICS,
@@ -32,4 +28,11 @@ from transmission_bridge.bridge.readers import (
 from transmission_bridge.bridge.robot_facts import (
     compute_motor_bounds as compute_motor_bounds,
     load_transmissions as load_transmissions,
+)
+from transmission_bridge.bridge.zeroing import (
+    check_at_rest as check_at_rest,
+    compute_absolute_targets as compute_absolute_targets,
+    compute_zero_offsets as compute_zero_offsets,
+    list_settled_joints as list_settled_joints,
+    list_wanted_positions as list_wanted_positions,
 )

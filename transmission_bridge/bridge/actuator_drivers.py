@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers of the actuators: the names and the units that they use. Everything inside is SI."""
+"""
+The drivers of the actuators: the names and the units that they use. Everything inside is SI.
+
+A plan, states and tools make these objects once for a robot. Nothing changes them afterwards.
+"""
 
 from __future__ import annotations
 
@@ -147,8 +151,7 @@ class DriverUnits:
         self._texts = robot.units
         scales = np.ones((len(FIELDS), len(robot.actuator_names)))
         for name, units in robot.units.items():
-            actuator = robot.actuator_names.index(name)
-            scales[:, actuator] = [unit.scale for unit in units.all_units]
+            scales[:, robot.actuator_names.index(name)] = [unit.scale for unit in units.all_units]
         self.scales: Array | None = None if (scales == 1.0).all() else scales
 
     def in_si(self, values: Array, *at: Places) -> Array:

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Plain arrays to the drivers: a projection of the ledger."""
+"""
+Plain arrays to the drivers: a projection of the ledger.
+
+The gate owns the one object and calls it for every command and end. The ledger keeps the numbers
+that were sent.
+"""
 
 from __future__ import annotations
 

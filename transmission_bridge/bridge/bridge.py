@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A robot between its drivers and its controllers, without a node."""
+"""
+A robot between its drivers and its controllers, without a node.
+
+A session of the node owns it and calls it from one thread; tests use it without ROS. Its gate
+alone writes the ledger, and messages of drivers alone write its states.
+"""
 
 from __future__ import annotations
 

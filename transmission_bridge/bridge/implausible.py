@@ -1,15 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Settings and numbers that are accepted, and are probably not what was meant."""
+"""
+Settings and numbers that are accepted, and are probably not what was meant.
+
+The node calls these functions at configure, and ``check`` in tools. No rule depends on their
+findings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 import math
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from transmission_bridge.bridge.options.options import AUTO
 from transmission_bridge.bridge.readers import list_command_names
@@ -22,10 +25,9 @@ from transmission_bridge.description import (
     TRIGGER_THRESHOLD,
 )
 from transmission_bridge.description.document import OFFSET
-from transmission_bridge.errors import in_other_unit, shortened, shown
+from transmission_bridge.errors import in_other_unit, shortened
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Array
 
 _RATES = frozenset(FIELDS[1:])
 
@@ -116,10 +118,9 @@ def _list_commands(
     for block in robot.blocks:
         if block.takes_joint_states:
             joints = {}
-            for component in block.components:
-                if component.kind == 'joint':
-                    names = [command.name for command in component.command_interfaces]
-                    joints[component.name] = [name for name in FIELDS if name in names]
+            for joint in block.joints:
+                names = [command.name for command in joint.command_interfaces]
+                joints[joint.name] = [name for name in FIELDS if name in names]
             yield block, joints
 
 
@@ -193,33 +194,3 @@ def _judge_offsets(robot: RobotTransmissions) -> Iterator[_Judgement]:
                 is_large = name in types and abs(value) > _OFFSETS[unit]
                 text = f"the offset of joint '{name}' is probably {text}"
                 yield is_large, end, spec.name, text, unit, number
-
-
-#: Tolerance of a measured position: share of the joint's range, and smallest value [rad or m].
-_SHARE, _LEAST = 0.01, 1e-3
-
-
-def compute_measured_limits(robot: RobotTransmissions) -> Array:
-    """
-    Return lower and upper limits of measured positions, shape ``(2, n_joints)``.
-
-    A command interface may narrow the limits for commands only, or disable them.
-    """
-    (lower, upper), (low, high) = robot.joint_limits[:, 0], robot.urdf_limits[:, 0]
-    return np.array([np.minimum(lower, low), np.maximum(upper, high)])
-
-
-def describe_joints_beyond(
-    names: Sequence[str], positions: Array, limits: Array
-) -> Mapping[str, str]:
-    """Return a sentence for each joint that is measured beyond its limits, ``(2, n_joints)``."""
-    lower, upper = limits
-    extent = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
-    margin = np.maximum(_SHARE * extent, _LEAST)
-    beyond = (positions < lower - margin) | (positions > upper + margin)
-    return {
-        f'position of {names[k]}': f'{shown(names[k])} is measured at {positions[k]:.4g}, beyond '
-        f'its limits {lower[k]:.4g} to {upper[k]:.4g}: check position_unit, wrap_period, '
-        'mechanical_reduction, offset and <limit>'
-        for k in np.flatnonzero(beyond).tolist()
-    }

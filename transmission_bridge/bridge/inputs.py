@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Steps common to all received messages: name look-up, stamp, counts; stalls of the process."""
+"""
+Steps common to all received messages: name look-up, stamp, counts; stalls of the process.
+
+Readers, states and channels call these. Channels write the statistics of topics, the ledger writes
+the counts of commands, and diagnostics read both.
+"""
 
 from __future__ import annotations
 
@@ -139,15 +144,83 @@ def is_possible(stamp: Stamp) -> bool:
     return stamp[0] >= 0 and 0 <= stamp[1] < BILLION
 
 
-def count_nanoseconds(stamp: Stamp) -> int:
-    """Return a stamp in nanoseconds."""
-    return stamp[0] * BILLION + stamp[1]
+#: Seconds for which one reading of the node's clock is used.
+_VALIDITY = 0.5
 
 
-def describe_lead(nanoseconds: int) -> str:
-    """Return a sentence about a stamp ahead of the clock."""
-    lead = f"header.stamp is {nanoseconds / BILLION:.3f} s ahead of this node's clock"
-    return f'{lead}, expected {STAMP_TOLERANCE / BILLION:g} s at most'
+class StampFilter:
+    """
+    Replaces unusable stamps by the time of receipt.
+
+    A stamp is replaced if it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of the
+    node's clock (``future_stamp``). Reading the clock takes as long as mapping a message, so one
+    reading is used for half a second. A clock at zero has no time yet: no stamp is ahead of it.
+
+    :param clock: Returns the time of the node's clock.
+    :param note: Called with topic, reason and a sentence for every replaced stamp except zero.
+    :param set_anew: Called if the clock was set back or gets its first time, because earlier
+        stamps may be ahead of it.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], Stamp],
+        note: Callable[[str, str, str], None],
+        set_anew: Callable[[], None],
+    ) -> None:
+        self._clock, self._note, self._set_anew = clock, note, set_anew
+        self._time = NO_STAMP
+        self._seconds, self._nanoseconds = NO_STAMP
+        self._since = self._until = -math.inf
+
+    def replace_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        """
+        Return the stamp of the message, or the time of receipt that replaces it.
+
+        :param topic: Topic of the message.
+        :param stamp: Its stamp.
+        :param now: Time of receipt [s].
+        """
+        # Comparing integers takes half the time of comparing tuples.
+        seconds, nanoseconds = stamp
+        if (
+            0 < seconds <= self._seconds
+            and nanoseconds <= (self._nanoseconds if seconds == self._seconds else LAST_STAMP[1])
+            and self._since <= now <= self._until
+        ):
+            return stamp
+        return self._check_stamp(topic, stamp, now)
+
+    def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        before, time = self._time, self._clock()
+        self._time = time
+        if time < before or before == NO_STAMP != time:
+            self._set_anew()
+        latest = divmod(time[0] * BILLION + time[1] + STAMP_TOLERANCE, BILLION)
+        limit = self._seconds, self._nanoseconds = LAST_STAMP if time == NO_STAMP else latest
+        self._since = now
+        # A clock without a time may get one at any moment.
+        self._until = now + _VALIDITY if time != NO_STAMP else now
+        if stamp == NO_STAMP:
+            return time
+        if not is_possible(stamp):
+            reason, advice = 'bad_stamp', 'Fill header.stamp from the clock of the sending node'
+            what = f'is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, found '
+            what += f'{stamp[0]} s and {stamp[1]} ns'
+        elif stamp > limit:
+            reason, advice = (
+                'future_stamp',
+                'Synchronise the clocks, and give both nodes the same ',
+            )
+            advice += 'use_sim_time'
+            lead = stamp[0] - time[0] + (stamp[1] - time[1]) / BILLION
+            what = f"is {lead:.3f} s ahead of this node's clock, expected "
+            what += f'{STAMP_TOLERANCE / BILLION:g} s at most'
+        else:
+            return stamp
+        used = 'the time of receipt is used instead'
+        self._note(topic, reason, f'header.stamp {what}; {used}. {advice}')
+        return time
 
 
 # -- Counts --------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ The record of every joint's command and every actuator's message, and of their e
 Memory ends with knowledge: a number that was sent exists while the spell in which it was sent
 lasts (:class:`~.states.knowledge.Spells`). A number that does not exist is not repeated, held or
 counted from, in any row and message. That its end is due outlives the number.
+
+The gate alone calls methods that write; rules, arrays and diagnostics read.
 """
 
 from __future__ import annotations

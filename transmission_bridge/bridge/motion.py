@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of one message on their way to the drivers, and the trajectories that they have."""
+"""
+The numbers of one message on their way to the drivers, and the trajectories that they have.
+
+A reader makes a motion, rules change it in place, and outlets read it. Only a ledger holds
+trajectories.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded JointState messages, mapped one by one by the same code as live messages."""
+"""
+Recorded JointState messages, mapped one by one by the same code as live messages.
+
+``convert`` in tools calls it. Its bytes have to be the bytes that the node publishes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ import numpy as np
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
-from transmission_bridge.bridge.options.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
 from transmission_bridge.bridge.states.state_map import DriverIndex, empty_if_unknown, StateMap
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
@@ -91,10 +95,9 @@ class OfflineBridge:
         robot: RobotTransmissions,
         direction: Direction,
         read: Callable[[bytes], JointStateRecord],
-        options: BridgeOptions | None = None,
+        options: BridgeOptions = RECORDED,
         driver: str = '',
     ) -> None:
-        options = options or BridgeOptions()
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         # Needed in both directions, because it checks the options.

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The messages to the drivers, from the numbers of actuators in SI."""
+"""
+The messages to the drivers, from the numbers of actuators in SI.
+
+A plan makes them once for each pattern, and the gate calls them. Drivers rely on the topics and on
+every byte.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that follows from a robot and the options of its bridge, and from nothing else."""
+"""
+Everything that follows from a robot and the options of its bridge, and from nothing else.
+
+A bridge makes one for each set of numbers. Nothing writes it, except caches and the working memory
+of maps.
+"""
 
 from __future__ import annotations
 

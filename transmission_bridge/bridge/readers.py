@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From messages with commands of joints to motions; each names its joints and checks its form."""
+"""
+From messages with commands of joints to motions; each names its joints and checks its form.
+
+The gate calls the reader of its plan. Reasons of errors are keys of diagnostics.
+"""
 
 from __future__ import annotations
 
@@ -106,22 +110,17 @@ def list_command_names(robot: RobotTransmissions) -> CommandNames:
         reading |= {robot.joint_names[joint]: why for joint in binding.passive}
     reasons = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
     reasons |= {j.name: f'it follows {j.mimic.joint}' for j in robot.description.joints if j.mimic}
-    components = [
-        component
-        for block in robot.description.blocks
-        for component in block.components
-        if component.kind == 'joint'
-    ]
+    joints = [joint for block in robot.description.blocks for joint in block.joints]
     others = [joint.name for joint in robot.description.joints]
-    others += [component.name for component in components]
+    others += [joint.name for joint in joints]
     barred = reading | {
         name: reasons.get(name, 'not bridged') for name in others if name not in robot.joint_names
     }
     declared = {
         interface: frozenset(
-            component.name
-            for component in components
-            if any(command.name == interface for command in component.command_interfaces)
+            joint.name
+            for joint in joints
+            if any(command.name == interface for command in joint.command_interfaces)
         )
         for interface in FIELDS
     }

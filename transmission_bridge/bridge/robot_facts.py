@@ -1,11 +1,16 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The maps of a robot by options, and what the rules need to know of both."""
+"""
+The maps of a robot by options, and what the rules need to know of both.
+
+Rules see a plan as these facts. Nothing writes them after their construction.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -131,19 +136,17 @@ def compute_motor_bounds(robot: RobotTransmissions) -> Array:
     names = robot.actuator_names
     bounds: Array = np.full((2, 4, len(names)), np.inf)
     bounds[0] = -np.inf
-    for tunables in robot.tunables.values():
-        for tunable in tunables:
-            if not tunable.is_actuator_limit:
-                continue
-            lower, upper = bounds[:, :, names.index(tunable.path[1])]
-            kind, value = tunable.path[-1], tunable.value
-            if kind == 'lower':
-                lower[0] = max(lower[0], value)
-            elif kind == 'upper':
-                upper[0] = min(upper[0], value)
-            else:
-                row = FIELDS.index(kind)
-                upper[row] = min(upper[row], value)
+    for tunable in chain.from_iterable(robot.tunables.values()):
+        if not tunable.is_actuator_limit:
+            continue
+        lower, upper = bounds[:, :, names.index(tunable.path[1])]
+        kind, value = tunable.path[-1], tunable.value
+        if kind == 'lower':
+            lower[0] = max(lower[0], value)
+        else:
+            row = 0 if kind == 'upper' else FIELDS.index(kind)
+            upper[row] = min(upper[row], value)
+            if row:
                 lower[row] = -upper[row]
     return bounds
 

@@ -118,6 +118,11 @@ class Ros2ControlSpec:
     path: str = ''
 
     @property
+    def joints(self) -> tuple[ComponentSpec, ...]:
+        """The components that are joints."""
+        return tuple(component for component in self.components if component.kind == 'joint')
+
+    @property
     def takes_joint_states(self) -> bool:
         """
         Whether the hardware reads joint states from a topic.
@@ -469,9 +474,8 @@ def compute_limits(robot: RobotDescription, names: Sequence[str]) -> Array:
     """
     joints = {joint.name: joint for joint in robot.joints}
     components: dict[str, list[ComponentSpec]] = defaultdict(list)
-    for component in (component for block in robot.blocks for component in block.components):
-        if component.kind == 'joint':
-            components[component.name].append(component)
+    for component in (joint for block in robot.blocks for joint in block.joints):
+        components[component.name].append(component)
     limits = np.full((2, len(_ROWS), len(names)), math.inf)
     limits[0] = -math.inf
     for column, name in enumerate(names):

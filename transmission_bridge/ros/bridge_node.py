@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The life-cycle node of the bridge: transitions, description and parameters."""
+"""
+The life-cycle node of the bridge: transitions, description and parameters.
+
+rclpy calls the transitions and callbacks in one thread. Names of parameters and services are
+public; a session has everything else.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,6 @@ from functools import partial
 import traceback
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
@@ -25,7 +29,6 @@ from transmission_bridge.bridge import (
 from transmission_bridge.bridge.options import (
     BridgeOptions,
     HOSTED,
-    split_pairs,
     TunedFile,
     warn_of_lost_names,
 )
@@ -35,6 +38,7 @@ from transmission_bridge.errors import (
     counted,
     DescriptionError,
     MessageError,
+    ParameterError,
     shortened,
     shown,
     TransmissionBridgeError,
@@ -51,6 +55,7 @@ from transmission_bridge.ros.parameters import (
     LiveParameters,
     Parameters,
     read_bridge_options,
+    reject_parameters,
 )
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
@@ -144,25 +149,16 @@ class TransmissionBridge(LifecycleNode):
         self._was_active = False
         declare_options(self)
         text = 'Whether the node configures and activates itself when it has a description.'
-        descriptor = ParameterDescriptor(description=text, read_only=True)
-        declare_parameter(self, 'autostart', autostart, descriptor)
+        declare_parameter(self, 'autostart', autostart, text, read_only=True)
         self._autostart = bool(self.get_parameter('autostart').value)
         self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
         self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
         self._implausible: tuple[Finding, ...] = ()
         self._calibration = CalibrationServices(self, lambda: self._session, self._store_numbers)
-        self._diagnostics = DiagnosticsPublisher(
-            self,
-            lambda: NodeFacts(
-                self.life_state, self.failure, self.tuned_findings, self.explain_waiting()
-            ),
-            lambda: self._session,
-            self._description,
-            self._log,
-        )
+        self._diagnostics = DiagnosticsPublisher(self, self.list_facts, self._log)
         accept_integers(self)
-        self.add_on_set_parameters_callback(self._check_bridge_parameters)
+        reject_parameters(self, self._check_bridge_parameters)
         self.add_post_set_parameters_callback(self._apply_bridge_parameters)
         guard_requests(self, self._live.apply_together)
         self._warn_of_unmatched()
@@ -184,10 +180,7 @@ class TransmissionBridge(LifecycleNode):
         robot = load_transmissions(description_source.read_description(text), options)
         self._log_findings(finding for finding in robot.findings if finding.severity != 'info')
         self._log_findings(warn_of_endless_commands(robot.description, options.command_timeout))
-        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
-            pairs = split_pairs(option, getattr(options, option))
-            actuators = pairs.values() if option == 'actuator_names' else pairs
-            self._log_findings(warn_of_lost_names(option, actuators, robot.lost_actuators))
+        self._log_findings(warn_of_lost_names(options, robot.lost_actuators))
         if not robot.joint_names:
             errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(
@@ -204,8 +197,7 @@ class TransmissionBridge(LifecycleNode):
             for name in _HOSTED if blocks else ():
                 # rclpy undeclares no read-only parameter, so its changes are rejected below.
                 text = f'The value of {name} with the drivers in the node. Read only.'
-                descriptor = ParameterDescriptor(description=text)
-                declare_parameter(self, HOSTED + name, getattr(session.options, name), descriptor)
+                declare_parameter(self, HOSTED + name, [*getattr(session.options, name)], text)
             self._session = session
             # Parameters of a hosted driver are not left over.
             specs = robot.description.transmissions
@@ -242,7 +234,8 @@ class TransmissionBridge(LifecycleNode):
     @guard_transition
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the last commands (``on_stop``), then stop publishing."""
-        self._stop_session()
+        if self._session is not None:
+            self._session.close_session()
         return super().on_deactivate(state)
 
     @guard_transition
@@ -256,14 +249,12 @@ class TransmissionBridge(LifecycleNode):
         """Stop and release everything, from any state, and end autostart."""
         self._autostart = False
         self._cancel_start()
-        self._stop_session()
         self._release_session()
         return super().on_shutdown(state)
 
     @guard_transition
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Release everything; the unconfigured node can be configured again."""
-        self._stop_session()
         self._release_session()
         return TransitionCallbackReturn.SUCCESS
 
@@ -272,11 +263,10 @@ class TransmissionBridge(LifecycleNode):
         if self.life_state != 'finalized':
             self.trigger_shutdown()
 
-    def _stop_session(self) -> None:
+    def _release_session(self) -> None:
+        """Stop and remove the session, and the parameters that it has declared."""
         if self._session is not None:
             self._session.close_session()
-
-    def _release_session(self) -> None:
         self._live.undeclare_tunables()
         for name in _HOSTED:
             if self.has_parameter(HOSTED + name):
@@ -291,17 +281,14 @@ class TransmissionBridge(LifecycleNode):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _check_bridge_parameters(self, parameters: Parameters) -> SetParametersResult:
-        reason = ''
+    def _check_bridge_parameters(self, parameters: Parameters) -> None:
         for parameter in parameters if self._session is not None else ():
             if parameter.name.startswith(HOSTED):
-                reason = 'the parameter is read only'
-            elif parameter.name == description_source.PARAMETER:
+                raise ParameterError('the parameter is read only')
+            if parameter.name == description_source.PARAMETER:
                 reason = 'robot_description can be set only while the node is unconfigured: '
-                reason += 'deactivate and clean up the node first'
-        if reason:
-            return SetParametersResult(successful=False, reason=reason)
-        return self._live.check_values(parameters)
+                raise ParameterError(reason + 'deactivate and clean up the node first')
+        self._live.check_values(parameters)
 
     def _apply_bridge_parameters(self, parameters: Parameters) -> None:
         self._live.commit_values(parameters)
@@ -348,8 +335,8 @@ class TransmissionBridge(LifecycleNode):
             yield stored
 
     def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
-        if self._session is not None:
-            self._session.check_new_maps(robot)
+        if self._session is not None and self._session.is_open:
+            self._session.bridge.guard_tuning(robot, self._session.time())
 
     def _use_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
@@ -397,7 +384,13 @@ class TransmissionBridge(LifecycleNode):
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
 
-    def explain_waiting(self) -> str:
+    def list_facts(self) -> NodeFacts:
+        """Return the facts of diagnostics about the node itself."""
+        waiting, origin = self._explain_waiting(), self._description.origin
+        about = self.life_state, self.failure, self.tuned_findings, waiting, origin
+        return NodeFacts(*about, self._session)
+
+    def _explain_waiting(self) -> str:
         """
         Explain in one sentence why the bridge was never active.
 

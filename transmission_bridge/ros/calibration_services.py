@@ -20,30 +20,37 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
 from std_srvs.srv import Trigger
 
-from transmission_bridge.bridge.options import list_parameter_names, PREFIX, Range
-from transmission_bridge.bridge.zeroing import (
+from transmission_bridge.bridge import (
     check_at_rest,
     compute_absolute_targets,
     compute_zero_offsets,
     list_settled_joints,
     list_wanted_positions,
-    MAX_AGE,
 )
+from transmission_bridge.bridge.options import list_parameter_names, PREFIX, Range
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
     shortened,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.parameters import check_type, declare_parameter, Parameters
+from transmission_bridge.ros.channels import ABSOLUTE
+from transmission_bridge.ros.parameters import (
+    check_type,
+    declare_parameter,
+    Parameters,
+    reject_parameters,
+)
 from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
+
+#: Largest age of a state of which the services use the numbers [s].
+MAX_AGE = 5.0
 
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 _ZERO, _FROM_ABSOLUTE = '/zero', '/zero_from_absolute'
@@ -53,6 +60,17 @@ _POSITION_RANGE = Range(-1e6, 1e6)
 #: Context that sets numbers by parameter, and writes them for the next start if its block
 #: succeeds. It returns a sentence about what is stored.
 Store: TypeAlias = Callable[[Mapping[str, float]], AbstractContextManager[str]]
+
+
+def check_positions(parameters: Parameters) -> None:
+    """
+    Check ``zero_positions`` among parameters.
+
+    :raises ParameterError: If a number is out of range.
+    """
+    for parameter in parameters:
+        for number in parameter.value if parameter.name == _POSITIONS else ():
+            _POSITION_RANGE.check_option(_POSITIONS, number)
 
 
 class CalibrationServices:
@@ -73,25 +91,15 @@ class CalibrationServices:
             'Joints for ~/zero and ~/zero_from_absolute, in a linkage the joints with actuators; '
             'empty: all joints with an offset (and an absolute encoder).'
         )
-        declare_parameter(node, _JOINTS, [], ParameterDescriptor(description=text))
+        declare_parameter(node, _JOINTS, [], text)
         text = 'Positions of these joints after ~/zero [rad or m]; empty: zero for each.'
-        descriptor = ParameterDescriptor(
-            description=text, additional_constraints=f'Range: {_POSITION_RANGE}'
-        )
-        declare_parameter(node, _POSITIONS, (), descriptor, span=_POSITION_RANGE)
-        node.add_on_set_parameters_callback(self._check_positions)
+        allowed = f'Range: {_POSITION_RANGE}'
+        declare_parameter(node, _POSITIONS, (), text, additional_constraints=allowed)
+        check_positions(node.get_parameters([_POSITIONS]))
+        reject_parameters(node, check_positions)
         for name in (_ZERO, _FROM_ABSOLUTE):
             node.create_service(Trigger, f'~{name}', partial(self._serve_zero, name))
         node.create_service(SetParametersAtomically, '~/store_numbers', self._serve_numbers)
-
-    def _check_positions(self, parameters: Parameters) -> SetParametersResult:
-        try:
-            for parameter in parameters:
-                for number in parameter.value if parameter.name == _POSITIONS else ():
-                    _POSITION_RANGE.check_option(_POSITIONS, number)
-        except ParameterError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -170,7 +178,8 @@ class CalibrationServices:
         lists = self._node.get_parameters([_JOINTS, _POSITIONS])
         joints, positions = (tuple(parameter.value) for parameter in lists)
         if from_absolute:
-            absolute = session.sensors.find_absolute_positions(now, MAX_AGE)
+            path = session.sensors[ABSOLUTE]
+            absolute = path.find_joint_values(session.states.read_values(now)[0], now, MAX_AGE)
             targets = compute_absolute_targets(session.robot, joints, absolute)
         else:
             targets = list_wanted_positions(session.robot, joints, positions)
@@ -198,7 +207,7 @@ class CalibrationServices:
         offsets = {PREFIX + change.tunable.name: change for change in changes}
         for name, change in offsets.items():
             if not self._node.has_parameter(name):
-                what = f"'{name}', the offset of {change.member_name}, cannot be a parameter"
+                what = f"'{name}', the offset of {change.tunable.path[1]}, cannot be a parameter"
                 raise MessageError('no_parameter', f'{what}; see the warning at configure')
         with self._store({name: change.new for name, change in offsets.items()}) as stored:
             states.settle_turns(turned)

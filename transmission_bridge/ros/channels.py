@@ -1,17 +1,24 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers and subscriptions of the bridge; its life cycle opens and closes them."""
+"""
+Publishers and subscriptions of the bridge, of every topic; its life cycle opens and closes them.
+
+A session makes them, by the rows of :mod:`~transmission_bridge.ros.topics`.
+"""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 import math
 import traceback
 from typing import Any, TypeAlias
 
+import numpy as np
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecyclePublisher
 from rclpy.node import Node
@@ -20,21 +27,41 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from transmission_bridge.bridge import Outgoing, StallWatch, Stamp, TopicStatistics
-from transmission_bridge.bridge.states import StampFilter
+from transmission_bridge.bridge import (
+    Bridge,
+    Outgoing,
+    SINGLE_TOPICS,
+    StallWatch,
+    Stamp,
+    StampFilter,
+    TopicStatistics,
+)
+from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import (
+    count_waypoints,
     CutMessageError,
+    fill_trajectory,
+    JointStateEncoder,
     JointStateReader,
     JointStateRecord,
     JointStateWriter,
     Layout,
+    LayoutTable,
+    record_from_joint_command,
     record_from_message,
+    trajectory_from_message,
+    TrajectoryRecord,
     UnusualMessageError,
 )
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array
 
 # -- Arguments of rclpy for a topic of the table -------------------------------------------------
 
@@ -54,11 +81,8 @@ def describe_endpoint(
     quality = quality or entry.quality
     package, _, message = entry.type.partition('/')
     # A profile for this endpoint alone: rclpy writes the overrides into it.
-    reliability, durability = ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE
-    if quality.reliable:
-        reliability = ReliabilityPolicy.RELIABLE
-    if quality.latched:
-        durability = DurabilityPolicy.TRANSIENT_LOCAL
+    reliability = ReliabilityPolicy['RELIABLE' if quality.reliable else 'BEST_EFFORT']
+    durability = DurabilityPolicy['TRANSIENT_LOCAL' if quality.latched else 'VOLATILE']
     profile = QoSProfile(depth=quality.depth, reliability=reliability, durability=durability)
     arguments = {
         'msg_type': getattr(import_module(f'{package}.msg'), message),
@@ -137,11 +161,10 @@ class InputTopics:
     :param node: The node of the subscriptions.
     :param time: Returns the time of receipt [s].
     :param log: Receives rejected messages.
-    :param names: All names of the robot. A message much larger than one with all of them is
-        rejected (``too_large``) before it is decoded.
+    :param robot: A message much larger than one with all names of the robot is rejected
+        (``too_large``) before it is decoded.
     :param stall: Rejects commands after the process stood still.
-    :param read_stamp: Returns the time of the clock of stamps.
-    :param forget_stamps: Called if that clock was set.
+    :param forget_stamps: Called if the clock of the node was set.
     :ivar replace_stamp: See :meth:`StampFilter.replace_stamp`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
@@ -154,19 +177,24 @@ class InputTopics:
         node: LifecycleNode,
         time: Callable[[], float],
         log: ThrottledLog,
-        names: Iterable[str],
+        robot: RobotTransmissions,
         stall: StallWatch,
-        read_stamp: Callable[[], Stamp],
         forget_stamps: Callable[[], None],
     ) -> None:
         self._node, self._stall = node, stall
-        stamps = StampFilter(read_stamp, self._count_stamp, forget_stamps)
+        stamps = StampFilter(self.read_stamp, self._count_stamp, forget_stamps)
         self.replace_stamp = stamps.replace_stamp
-        of_robot = JointStateWriter(dict.fromkeys(names)).write_message(0, 0)
+        names = dict.fromkeys((*robot.actuator_names, *robot.joint_names))
+        of_robot = JointStateWriter(names).write_message(0, 0)
         self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
         self.is_open, self._time, self._log = False, time, log
         self.statistics: dict[str, TopicStatistics] = {}
         self.subscriptions: dict[str, Subscription[Any]] = {}
+
+    def read_stamp(self) -> Stamp:
+        """Return the time of the node's clock."""
+        now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
+        return now
 
     def subscribe_joint_states(
         self,
@@ -202,7 +230,8 @@ class InputTopics:
                 return
             take(view.layout, view, replace_stamp(name, view.stamp, now), now, name)
 
-        self._subscribe(topic, unpack, name, time or self._time, commands)
+        receive = self.make_receiver(name, unpack, time or self._time, commands)
+        self.subscriptions[name] = subscribe_bytes(self._node, topic, receive, name)
 
     def subscribe_commands(
         self,
@@ -225,27 +254,8 @@ class InputTopics:
                 check(data)
             take(deserialize_bytes(data, message_type), now)
 
-        self._subscribe(topic, unpack_command, topic, self._time, commands=True)
-
-    def add_source(
-        self,
-        topic: str,
-        take: TakeJointState,
-        time: Callable[[], float],
-    ) -> Callable[[tuple[JointStateRecord, Layout]], None]:
-        """
-        Return a function that receives the states of a driver in this process, with layouts.
-
-        :param topic: The topic that they would have.
-        :param take: As for :meth:`subscribe_joint_states`.
-        :param time: Returns the time of receipt [s].
-        """
-
-        def take_sample(sample: tuple[JointStateRecord, Layout], now: float) -> None:
-            record, layout = sample
-            take(layout, record, self.replace_stamp(topic, record.stamp, now), now, topic)
-
-        return self._make_receiver(topic, take_sample, time)
+        receive = self.make_receiver(topic, unpack_command, self._time, commands=True)
+        self.subscriptions[topic] = subscribe_bytes(self._node, topic, receive)
 
     def open_topics(self) -> None:
         """Accept messages from now on, and forget the times of earlier messages."""
@@ -264,25 +274,21 @@ class InputTopics:
         self.statistics[topic].replaced_stamps[reason] += 1
         self._log.warning((topic, reason), f'{topic}: {sentence}')
 
-    def _subscribe(
-        self,
-        topic: str,
-        take: Callable[[bytes, float], None],
-        name: str,
-        time: Callable[[], float],
-        commands: bool,
-    ) -> None:
-        receive_sample = self._make_receiver(name, take, time, commands)
-        self.subscriptions[name] = subscribe_bytes(self._node, topic, receive_sample, name)
-
-    def _make_receiver(
+    def make_receiver(
         self,
         topic: str,
         take: Callable[[Any, float], None],
         time: Callable[[], float],
         commands: bool = False,
     ) -> Callable[[Any], None]:
-        """Return a function that counts samples, and rejects and logs the bad ones."""
+        """
+        Return a function that counts samples, and rejects and logs the bad ones.
+
+        :param topic: The topic that they have, or would have.
+        :param take: Called with each sample and the time of receipt.
+        :param time: Returns this time [s].
+        :param commands: Whether the samples are commands.
+        """
         if topic in self.statistics:
             raise ParameterError(f"topic '{topic}' would have two subscriptions", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
@@ -380,3 +386,182 @@ def check_separate_topics(node: Node, topics: Iterable[str]) -> None:
                 expected='a topic of its own for each driver',
                 found=repr(resolved),
             )
+
+
+# -- Absolute encoders and torque sensors --------------------------------------------------------
+
+
+ABSOLUTE = 'actuator_absolute_positions'
+
+#: Input topic, output topic, interface, and its field in the messages.
+_SENSORS = (
+    (ABSOLUTE, 'joint_absolute_positions', 'absolute_position', 'position'),
+    ('actuator_torque_sensors', 'joint_torque_sensors', 'torque', 'effort'),
+)
+
+
+def connect_sensors(
+    inputs: InputTopics, outputs: OutputTopics, robot: RobotTransmissions, bridge: Bridge
+) -> dict[str, SensorPath]:
+    """
+    Map the topics of absolute encoders and torque sensors; each driver has its own namespace.
+
+    :param bridge: Knows the positions of the actuators, and uses their absolute positions.
+    :returns: The paths by input topic.
+    """
+    drivers, states, encoder = bridge.plan.drivers, bridge.states, JointStateEncoder()
+    paths: dict[str, SensorPath] = {}
+
+    def map_sensor(
+        source: str,
+        publish: Callable[[bytes], None],
+        layout: Layout,
+        data: JointStateRecord,
+        stamp: Stamp,
+        now: float,
+        topic: str,
+    ) -> None:
+        path = paths[source]
+        joints = path.map_sensors(layout, data, states.read_values(now)[0], stamp, now, topic)
+        if source == ABSOLUTE:
+            states.use_absolute_positions(path.find_actuator_values(now, max_age=0.0), now)
+        if joints is not None:
+            publish(encoder.encode_record(joints))
+
+    for source, target, interface, field in _SENSORS:
+        names, options = drivers.find_topic_entries(source), bridge.plan.options
+        paths[source] = SensorPath(robot, interface, field, options, driver_names=names)
+        take = partial(map_sensor, source, outputs.add_publisher(target).publish)
+        # Also without a namespace, because another node may read the sensors.
+        for namespace in dict.fromkeys(('', *drivers.namespaces)):
+            inputs.subscribe_joint_states(source, take, name=f'{namespace}{source}')
+    return paths
+
+
+# -- Commands as plain arrays, as in forward_command_controller ----------------------------------
+
+
+def subscribe_joint_arrays(inputs: InputTopics, bridge: Bridge) -> tuple[str, ...]:
+    """
+    Subscribe to ``position_commands``, ``velocity_commands`` and ``effort_commands``.
+
+    Only the data are used, because publishers fill the layout of the message differently.
+
+    The topics do not exist without ``command_joints``, the order of the values.
+
+    :param bridge: Maps and sends the values.
+    :returns: The subscribed topics.
+    """
+    gate = bridge.gate
+
+    def receive_array(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
+        values = np.array(message.data, dtype=np.float64)
+        gate.send_interface_command(topic, interface, values, inputs.read_stamp(), now)
+
+    topics = {}
+    if bridge.plan.options.command_joints:
+        topics = {f'{interface}_commands': interface for interface in FIELDS}
+    for topic, interface in topics.items():
+        inputs.subscribe_commands(topic, partial(receive_array, topic, interface))
+    return tuple(topics)
+
+
+def subscribe_joint_commands(
+    inputs: InputTopics,
+    robot: RobotTransmissions,
+    take: TakeJointState,
+) -> tuple[tuple[str, ...], str]:
+    """
+    Subscribe to ``joint_commands/position``, ``joint_commands/velocity`` and so on.
+
+    They exist if a hardware component of the robot publishes them and the message is installed.
+
+    :param take: Called with each message.
+    :returns: The subscribed topics, and a sentence with the package to install (empty if the
+        message is installed).
+    """
+    plugins = [b.plugin for b in robot.description.blocks if b.publishes_joint_commands]
+    if not plugins:
+        return (), ''
+    is_installed = False
+    with suppress(ImportError):
+        is_installed = hasattr(import_module('control_msgs.msg'), 'JointCommand')
+    if not is_installed:
+        return (), (
+            f'the commands of {plugins[0]} are not read: install the package control_msgs in '
+            'a version that has the message JointCommand'
+        )
+    layouts = LayoutTable()
+
+    def receive_single(topic: str, interface: str, message: Any, now: float) -> None:
+        record = record_from_joint_command(message, interface)
+        layout = layouts.find_layout(record.names, record.lengths)
+        take(layout, record, inputs.replace_stamp(topic, record.stamp, now), now, topic)
+
+    for topic, interface in SINGLE_TOPICS.items():
+        inputs.subscribe_commands(topic, partial(receive_single, topic, interface))
+    return tuple(SINGLE_TOPICS), ''
+
+
+# -- Trajectories --------------------------------------------------------------------------------
+
+
+TRAJECTORY_TOPIC = 'joint_trajectory'
+
+
+def subscribe_trajectories(inputs: InputTopics, bridge: Bridge) -> None:
+    """
+    Subscribe to joint trajectories.
+
+    :param bridge: Maps and sends the trajectories.
+    """
+    gate = bridge.gate
+
+    def check_waypoints(data: bytes) -> None:
+        # Checked before the decoding, which takes longer than the mapping.
+        gate.plan.reader.check_waypoint_count(count_waypoints(data))
+
+    def map_trajectory(message: JointTrajectory, now: float) -> None:
+        trajectory = trajectory_from_message(message)
+        start = now + compute_delay(trajectory, inputs.read_stamp())
+        gate.send_joint_trajectory(trajectory, now, start)
+
+    inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)
+
+
+def compute_delay(trajectory: TrajectoryRecord, now: Stamp) -> float:
+    """Return the time until a trajectory starts [s]: at its stamp, or at once without a stamp."""
+    if trajectory.stamp == (0, 0):
+        return 0.0
+    return trajectory.stamp[0] - now[0] + (trajectory.stamp[1] - now[1]) * 1e-9
+
+
+# -- Messages to the drivers ---------------------------------------------------------------------
+
+
+def add_driver_senders(node: Node, outputs: OutputTopics, bridge: Bridge) -> None:
+    """
+    Add publishers of the messages to the drivers.
+
+    :raises ParameterError: If two of the topics are one topic after remapping.
+    """
+
+    def publish_array(publish: Callable[[Any], object], values: Array) -> None:
+        publish(Float64MultiArray(data=array('d', values.tobytes())))
+
+    def publish_trajectory(publish: Callable[[Any], object], record: TrajectoryRecord) -> None:
+        message = JointTrajectory()
+        fill_trajectory(message, record, JointTrajectoryPoint)
+        publish(message)
+
+    own, ordered = bridge.plan.drivers.namespaces, tuple(bridge.plan.orders)
+    for topic, namespaces, adapt in (
+        ('actuator_commands', own, None),
+        ('actuator_trajectory', own, publish_trajectory),
+        *((f'actuator_{field}_commands', ordered, publish_array) for field in FIELDS),
+    ):
+        names = [f'{namespace}{topic}' for namespace in namespaces]
+        check_separate_topics(node, names)
+        for name in names:
+            publish: Callable[[Any], object] = outputs.add_publisher(topic, name=name).publish
+            outputs.senders[name] = publish if adapt is None else partial(adapt, publish)

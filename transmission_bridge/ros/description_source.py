@@ -1,14 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Receive the robot description: from a parameter, else from a latched topic."""
+"""
+Receive the robot description: from a parameter, else from a latched topic.
+
+Each node owns one. It reads the text when it is configured or starts its driver.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 import re
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
@@ -19,7 +22,7 @@ from transmission_bridge.errors import clipped, counted, DescriptionError, Messa
 from transmission_bridge.ros.channels import describe_endpoint, deserialize_bytes, subscribe_bytes
 from transmission_bridge.ros.parameters import declare_parameter
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.topics import describe_incompatible_peers, Graph
+from transmission_bridge.ros.topics import describe_incompatible_peers, list_publishers
 
 PARAMETER = 'robot_description'
 
@@ -70,7 +73,7 @@ class DescriptionSource:
         self._is_empty = False
         text = 'URDF text of the robot. If empty, the topic robot_description is used. Can be set '
         text += 'while the node is unconfigured.'
-        declare_parameter(node, PARAMETER, '', ParameterDescriptor(description=text))
+        declare_parameter(node, PARAMETER, '', text)
         self._subscription = subscribe_bytes(node, PARAMETER, self._receive_message)
 
     def wait_for_message(self, seconds: float) -> None:
@@ -98,7 +101,7 @@ class DescriptionSource:
     def absence(self) -> str:
         """A sentence on the reason for a missing description, and how to provide one."""
         topic = self._subscription.topic_name
-        publishers = Graph(self._node).list_publishers(PARAMETER)
+        publishers = list_publishers(self._node, PARAMETER)
         state = f'topic {topic} has {counted(len(publishers), "publisher")}'
         unheard = describe_incompatible_peers(publishers, self._subscription)
         if unheard:

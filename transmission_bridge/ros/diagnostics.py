@@ -1,12 +1,16 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Publish diagnostics (REP 107) once a second in every state of the life cycle."""
+"""
+Publish diagnostics (REP 107) once a second in every state of the life cycle.
+
+The node owns the publisher. It reads the session and changes nothing.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 import time
 from typing import Any, NamedTuple
@@ -15,7 +19,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
-    BridgeWatch,
     ERROR,
     EventHistory,
     Fact,
@@ -29,12 +32,10 @@ from transmission_bridge.bridge.diagnostics import (
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, shortened
 from transmission_bridge.ros.channels import describe_endpoint
-from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.hosting import COMMANDS, inspect_host, TRAJECTORY
-from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
-from transmission_bridge.ros.topics import describe_incompatible_peers, Graph, list_node_names
+from transmission_bridge.ros.topics import find_peers, list_publishers, list_rivals
 
 #: Period of the messages [s]; REP 107 requires 1 s.
 _PERIOD = 1.0
@@ -52,12 +53,16 @@ class NodeFacts(NamedTuple):
     :param failure: Reason why the last transition failed; empty if it succeeded.
     :param refused: Numbers of ``tuned_file`` that were rejected at configure.
     :param absence: Reason why it waits, as a sentence; empty if it does not wait.
+    :param origin: The parameter or the topic of the description.
+    :param session: The present session, ``None`` while unconfigured.
     """
 
     state: str
     failure: str
     refused: tuple[Finding, ...]
     absence: str
+    origin: str
+    session: BridgeSession | None
 
 
 class DiagnosticsPublisher:
@@ -66,23 +71,14 @@ class DiagnosticsPublisher:
 
     :param node: The node.
     :param facts: Returns the facts about the node.
-    :param session: Returns the present session, ``None`` while unconfigured.
-    :param description: The source of the description.
     :param log: Receives bugs.
     """
 
     def __init__(
-        self,
-        node: LifecycleNode,
-        facts: Callable[[], NodeFacts],
-        session: Callable[[], BridgeSession | None],
-        description: DescriptionSource,
-        log: ThrottledLog,
+        self, node: LifecycleNode, facts: Callable[[], NodeFacts], log: ThrottledLog
     ) -> None:
-        self._node, self._facts, self._session = node, facts, session
-        self._description = description
+        self._node, self._facts = node, facts
         self._name = node.get_fully_qualified_name().lstrip('/')
-        self._watch: tuple[BridgeSession, BridgeWatch] | None = None
         # Start of the session that was open at the last look, by the clock of times of receipt.
         self._opened: float | None = None
         self._events = EventHistory()
@@ -97,11 +93,11 @@ class DiagnosticsPublisher:
         self._timer = node.create_timer(_PERIOD, publish, clock=STEADY)
 
     def _publish_diagnostics(self) -> None:
-        session, graph, hardware = self._session(), Graph(self._node), ''
-        statuses = [self._inspect_life_cycle(session, graph)]
+        about, hardware = self._facts(), ''
+        statuses = [self._inspect_life_cycle(about)]
         self._log_troubles(statuses, self._node_log)
-        if session is not None:
-            of_session = self._inspect_session(session, graph)
+        if (session := about.session) is not None:
+            of_session = self._inspect_session(session)
             if session.is_open:
                 self._log_troubles(of_session, self._session_log)
             statuses += of_session
@@ -115,14 +111,16 @@ class DiagnosticsPublisher:
         for level, text in log.list_log_lines(statuses):
             log_text(self._node, ('info', 'warning', 'error')[level], text)
 
-    def _inspect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> Status:
-        node, recent, about, clock = self._node, self._events, self._facts(), ''
+    def _inspect_life_cycle(self, about: NodeFacts) -> Status:
+        node, recent, clock = self._node, self._events, ''
         # Not by the names of nodes: that of a process that ended may stay in the graph forever,
         # because rmw_dds_common adds it again if its last message is late.
         is_shared = node.count_publishers(f'/{self._name}/transition_event') > 1
         namesake = f'a second /{self._name} publishes and answers the same: end one of them'
-        if is_simulated(node) and not graph.list_publishers('/clock'):
-            clock = f'{graph.resolve_topic("/clock")} has 0 publishers, and use_sim_time is set'
+        if is_simulated(node) and not list_publishers(node, '/clock'):
+            clock = (
+                f'{node.resolve_topic_name("/clock")} has 0 publishers, and use_sim_time is set'
+            )
         facts = [
             Fact('state', about.state),
             Fact('failure', about.failure, ERROR, False),
@@ -130,9 +128,9 @@ class DiagnosticsPublisher:
             Fact('waiting', recent.confirm(('start', about.state), about.absence), WARN),
             Fact('clock', recent.confirm('clock', clock), WARN),
             Fact('same name', recent.confirm('name', namesake * is_shared, _LEASE), ERROR),
-            Fact('description', self._description.origin),
+            Fact('description', about.origin),
         ]
-        if session is not None:
+        if (session := about.session) is not None:
             robot = session.robot
             counts = Counter(finding.severity for finding in robot.findings)
             tuned = shortened([finding.text for finding in about.refused], show=str)
@@ -150,11 +148,7 @@ class DiagnosticsPublisher:
             ]
         return make_status('life cycle', facts, state=about.state)
 
-    def _inspect_session(self, session: BridgeSession, graph: Graph) -> list[Status]:
-        if self._watch is None or self._watch[0] is not session:
-            statistics, topics = session.inputs.statistics, session.state_topics
-            self._watch = session, BridgeWatch(session.bridge, statistics, topics)
-            self._opened = None
+    def _inspect_session(self, session: BridgeSession) -> list[Status]:
         opened = session.opened if session.is_open else None
         if opened != self._opened:
             self._opened, self._session_log = opened, TroubleLog()
@@ -163,32 +157,22 @@ class DiagnosticsPublisher:
         look = Moment(now, period, None if opened is None else now - opened)
         commands = [f'{space}actuator_commands' for space in session.drivers.namespaces]
         contested = ('joint_states', *commands) if session.is_open else ()
-        inputs, outputs = {}, {}
+        node, inputs, outputs = self._node, {}, {}
         for topic, ours in session.inputs.subscriptions.items():
-            inputs[topic] = _find_peers(topic, graph.list_publishers(topic), ours, graph)
+            inputs[topic] = find_peers(node, topic, ours)
         for driver in session.hosted:
-            name = f'driver {driver.host.hardware.name}'
-            inputs[driver.topic] = Peers(name, ('this process',))
+            inputs[driver.topic] = Peers(f'driver {driver.host.hardware.name}', ('this process',))
         for topic, publisher in session.outputs.publishers.items():
             if topic in inputs:  # a copy of the states of a hosted driver
                 continue
-            rivals = graph.list_rivals(topic) if topic in contested else ()
-            nodes = graph.list_subscribers(topic)
-            outputs[topic] = _find_peers(topic, nodes, publisher, graph, rivals)
-        kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
+            rivals = list_rivals(node, topic) if topic in contested else ()
+            outputs[topic] = find_peers(node, topic, publisher, rivals)
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
                 place, names, *others = outputs[topic]
                 outputs[topic] = Peers(place, ('this process', *names), *others)
-        statuses = self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)
+        statuses = session.watch.inspect_bridge(look, inputs, outputs)
         return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
-
-
-def _find_peers(
-    topic: str, nodes: Sequence[Any], ours: Any, graph: Graph, rivals: Sequence[str] = ()
-) -> Peers:
-    incompatible = describe_incompatible_peers(nodes, ours)
-    return Peers(graph.resolve_topic(topic), list_node_names(nodes), incompatible, rivals)
 
 
 @lru_cache(256)  # most statuses are as they were a second ago

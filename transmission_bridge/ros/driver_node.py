@@ -1,17 +1,20 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``driver_node``: a driver in Python on topics, for a bridge in another process."""
+"""
+The node ``driver_node``: a driver in Python on topics, for a bridge in another process.
+
+Its parameters and topics are public. The driver runs in a thread of its own.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
-from transmission_bridge.drivers import DriverError, find_drivers
+from transmission_bridge.drivers import DriverError
 from transmission_bridge.errors import MessageError, shortened, shown, TransmissionBridgeError
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.channels import (
@@ -20,27 +23,12 @@ from transmission_bridge.ros.channels import (
     subscribe_bytes,
 )
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.hosting import check_plugins, COMMANDS, HostedDrivers, STATES
+from transmission_bridge.ros.hosting import COMMANDS, find_chosen_drivers, HostedDrivers, STATES
 from transmission_bridge.ros.parameters import declare_parameter
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.transmissions import RobotTransmissions
-
-#: Parameters: name, default and description.
-_PARAMETERS = (
-    (
-        'block',
-        '',
-        'Name of the <ros2_control> block; empty: the only one with a driver in Python.',
-    ),
-    ('plugin', '', 'Driver to use instead of the hardware plugin in the URDF.'),
-    (
-        'command_timeout',
-        COMMAND_TIMEOUT,
-        'Seconds after the last message of commands at which velocities end.',
-    ),
-)
 
 
 class DriverNode(Node):
@@ -58,11 +46,12 @@ class DriverNode(Node):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('driver_node', **kwargs)
         self._log = ThrottledLog(self)
-        self._values: dict[str, Any] = {}
-        for name, default, text in _PARAMETERS:
-            descriptor = ParameterDescriptor(description=text, read_only=True)
-            declare_parameter(self, name, default, descriptor)
-            self._values[name] = self.get_parameter(name).value
+        text = 'Name of the <ros2_control> block; empty: the only one with a driver in Python.'
+        declare_parameter(self, 'block', '', text, read_only=True)
+        text = 'Driver to use instead of the hardware plugin in the URDF.'
+        declare_parameter(self, 'plugin', '', text, read_only=True)
+        text = 'Seconds after the last message of commands at which velocities end.'
+        declare_parameter(self, 'command_timeout', COMMAND_TIMEOUT, text, read_only=True)
         self._hosted: HostedDrivers | None = None
         with report_bad_override(self, STATES):
             self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
@@ -86,17 +75,15 @@ class DriverNode(Node):
 
     def _start_driver(self, urdf: str) -> None:
         robot = RobotTransmissions(description_source.read_description(urdf))
-        block, plugin = self._values['block'], self._values['plugin']
-        plugins = {block or '*': plugin} if plugin else {}
-        check_plugins(robot, plugins)
-        drivers = find_drivers(robot, plugins)
+        parameters = self.get_parameters(['block', 'plugin', 'command_timeout'])
+        block, plugin, limit = (parameter.value for parameter in parameters)
+        drivers = find_chosen_drivers(robot, {block or '*': plugin} if plugin else {})
         chosen = [(STATES, *driver) for name, driver in drivers.items() if block in ('', name)]
         if not chosen:
             raise DriverError(
                 f'block {shown(block)}: expected a block with a driver in Python, found '
                 f'{shortened(list(drivers)) or "none"}'
             )
-        limit = self._values['command_timeout']
         hosted = HostedDrivers(self, self._log, chosen, command_timeout=limit)
         try:
             hosted.start('configure')

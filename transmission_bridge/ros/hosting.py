@@ -7,6 +7,8 @@ Drivers in Python in the process of the bridge.
 A hosted driver is a driver on topics without the topics: it has the names of the topics that it
 would have as a process, so names, units, turns, timeouts and diagnostics are those of any driver.
 Its states and commands are also published while another node listens.
+
+The thread of a driver only asks the executor to take a state; all else runs in the executor.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import math
 import re
 import sys
 import time
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from rclpy.node import Node
@@ -46,7 +48,7 @@ from transmission_bridge.messages import (
     LayoutTable,
     TrajectoryRecord,
 )
-from transmission_bridge.ros.optional_topics import compute_delay
+from transmission_bridge.ros.channels import compute_delay
 from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY, Mask
@@ -64,17 +66,20 @@ _SWITCH = 0.0005
 #: Share of its rate below which a driver is too slow, and duration of a method that hangs [s].
 _SLOW, _HANG = 0.8, 1.0
 
-#: Receives states with their layout, and the mask of the actuators with forgotten commands.
-Receive = Callable[[JointStateRecord, Layout, Mask], None]
+#: States, their layout, and the mask of the actuators with forgotten commands.
+Sample: TypeAlias = tuple[JointStateRecord, Layout, Mask]
 
 #: A publisher with ``publish`` and ``get_subscription_count``.
 Publisher = Any
 
 
-def check_plugins(robot: RobotTransmissions, plugins: Mapping[str, str]) -> None:
+def find_chosen_drivers(
+    robot: RobotTransmissions, plugins: Mapping[str, str]
+) -> dict[str, tuple[type[Driver], Hardware]]:
     """
-    Check the drivers that a user has chosen, by block.
+    Return class and hardware of each driver in Python, by block.
 
+    :param plugins: The drivers that a user has chosen, by block.
     :raises UnknownNameError: If there is no such block, or no such driver in Python.
     """
     blocks = ('*', *(block.name for block in robot.description.blocks))
@@ -83,19 +88,7 @@ def check_plugins(robot: RobotTransmissions, plugins: Mapping[str, str]) -> None
             raise UnknownNameError('block', block, blocks, parameter='hardware_plugins')
         if find_driver(plugin) is None:
             raise UnknownNameError('driver in Python', plugin, tuple(list_drivers()))
-
-
-def make_driver(kind: type[Driver], hardware: Hardware) -> Driver:
-    """
-    Return a new driver.
-
-    :raises DriverError: If its class cannot be called.
-    """
-    try:
-        return kind()
-    except Exception as error:
-        words = f"driver '{hardware.name}': {kind.__name__}() failed: {error!r}"
-        raise DriverError(words) from error
+    return find_drivers(robot, plugins)
 
 
 def inspect_host(host: DriverHost) -> Status:
@@ -156,7 +149,7 @@ class HostedDriver:
         self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
         self._take = log.guard(topic, self._take_state)
         self._asked = -math.inf
-        self.receive: Receive = lambda record, layout, forgotten: None
+        self.receive: Callable[[Sample], None] = lambda sample: None
         self.copies: Mapping[str, Publisher] = {}
         report = partial(log_text, node)
         self.host = DriverHost(driver, hardware, self._ask_for_take, report, **limits)
@@ -184,7 +177,7 @@ class HostedDriver:
         whole = state.rows if all(map(len, (position, velocity, effort))) else None
         record = JointStateRecord(stamp, '', self.host.names, position, velocity, effort, whole)
         layout = self._layouts.find_layout(record.names, record.lengths)
-        self.receive(record, layout, state.forgotten)
+        self.receive((record, layout, state.forgotten))
         if (copy := self._find_copy(STATES)) is not None:
             copy.publish(self._encoder.encode_record(record))
 
@@ -223,7 +216,7 @@ class HostedDrivers:
 
     :param drivers: Topic of its states, class and hardware of each driver.
     :param limits: As for :class:`~transmission_bridge.drivers.DriverHost`.
-    :raises DriverError: If a driver cannot be made.
+    :raises DriverError: If the class of a driver cannot be called.
     """
 
     def __init__(
@@ -233,8 +226,14 @@ class HostedDrivers:
         drivers: Sequence[tuple[str, type[Driver], Hardware]],
         **limits: Any,
     ) -> None:
+        made = []
         # All are made before the first thread starts.
-        made = [(topic, make_driver(kind, motors), motors) for topic, kind, motors in drivers]
+        for topic, kind, hardware in drivers:
+            try:
+                made.append((topic, kind(), hardware))
+            except Exception as error:
+                words = f"driver '{hardware.name}': {kind.__name__}() failed: {error!r}"
+                raise DriverError(words) from error
         self._drivers = [HostedDriver(node, log, *parts, **limits) for parts in made]
         self._switch = sys.getswitchinterval()
         if drivers:
@@ -281,8 +280,7 @@ def find_hosted_drivers(
     :raises UnknownNameError: If ``hardware_plugins`` has an unknown name.
     """
     plugins = split_pairs('hardware_plugins', options.hardware_plugins)
-    check_plugins(robot, plugins)
-    by_block = find_drivers(robot, plugins)
+    by_block = find_chosen_drivers(robot, plugins)
     if not by_block:
         return [], options
     hosted = {motor.name for _, hardware in by_block.values() for motor in hardware.actuators}

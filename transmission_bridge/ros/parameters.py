@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Declare, check and tune the parameters of the nodes."""
+"""
+Declare, check and tune the parameters of the nodes.
+
+Both nodes declare by this module. Live parameters alone keep the numbers that were set since the
+start.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,7 @@ from dataclasses import fields
 import math
 from typing import Any, TypeAlias
 
-from rcl_interfaces.msg import (
-    FloatingPointRange,
-    ParameterDescriptor,
-    ParameterType,
-    SetParametersResult,
-)
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import InvalidParameterValueException, InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -24,12 +24,8 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    describe_option,
-    find_option_range,
-    list_choices,
     list_parameter_names,
     PREFIX,
-    Range,
     strip_prefixes,
 )
 from transmission_bridge.errors import (
@@ -63,42 +59,33 @@ _LONGEST = 100
 #: Doubles represent every integer up to this.
 _LARGEST_EXACT = 2**53
 
-_LISTS = (
-    Parameter.Type.BYTE_ARRAY,
-    Parameter.Type.BOOL_ARRAY,
-    Parameter.Type.INTEGER_ARRAY,
-    Parameter.Type.DOUBLE_ARRAY,
-    Parameter.Type.STRING_ARRAY,
-)
+_LISTS = [kind for kind in Parameter.Type if kind.name.endswith('_ARRAY')]
 
 
 def declare_parameter(
     node: Node,
     name: str,
     default: Any,
-    descriptor: ParameterDescriptor,
+    description: str,
     choices: Sequence[str] = (),
-    span: Range | None = None,
+    **details: Any,
 ) -> None:
     """
     Declare a parameter with the type of its default.
 
     :param default: A boolean, a number, a text, a list of texts, or a tuple of numbers.
     :param choices: Allowed words; a word that YAML reads as another type needs no quotes.
-    :param span: The range of each number.
-    :raises ParameterError: If the given value has another type or is out of range.
+    :param details: Further fields of its descriptor.
+    :raises ParameterError: If the given value has another type.
     """
     given = read_given_values(node).get(name)
-    value: Any = default
+    value, descriptor = default, ParameterDescriptor(description=description, **details)
     if given is not None:  # an empty list arrives as no value
         if 'nan' in choices and isinstance(given, float) and math.isnan(given):
             given = 'nan'
         elif 'off' in choices and given is False:
             given = 'off'
         value = check_type(name, given, default)
-    if span is not None:
-        for number in value if isinstance(value, list | tuple) else [value]:
-            span.check_option(name, number)
     if value in ([], ()):
         # rclpy would infer a list of bytes. Without a value, requests for several parameters with
         # this one would fail, and so would ``ros2 param dump``.
@@ -164,24 +151,35 @@ def accept_integers(node: Node) -> None:
     A value of another type raises :class:`ParameterError`, because the error of rclpy has the
     types as numbers.
     """
-    node.add_pre_set_parameters_callback(
-        lambda parameters: [_convert_to_declared_type(node, parameter) for parameter in parameters]
-    )
+
+    def convert_value(parameter: Parameter[Any]) -> Parameter[Any]:
+        name, value = parameter.name, parameter.value
+        given, wanted = parameter.type_, node.get_parameter_or(name).type_
+        if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
+            return parameter
+        if wanted in _LISTS and given in _LISTS and len(value) == 0:
+            return Parameter(name, wanted, [])
+        if node.describe_parameter(name).read_only:
+            return parameter
+        default: Any = ()
+        if wanted is not Parameter.Type.DOUBLE_ARRAY:
+            default = node.get_parameter(name).value
+        return Parameter(name, wanted, check_type(name, value, default))
+
+    node.add_pre_set_parameters_callback(lambda parameters: list(map(convert_value, parameters)))
 
 
-def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
-    name, value = parameter.name, parameter.value
-    given, wanted = parameter.type_, node.get_parameter_or(name).type_
-    if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
-        return parameter
-    if wanted in _LISTS and given in _LISTS and len(value) == 0:
-        return Parameter(name, wanted, [])
-    if node.describe_parameter(name).read_only:
-        return parameter
-    default: Any = ()
-    if wanted is not Parameter.Type.DOUBLE_ARRAY:
-        default = node.get_parameter(name).value
-    return Parameter(name, wanted, check_type(name, value, default))
+def reject_parameters(node: Node, check: Callable[[Parameters], None]) -> None:
+    """Let a check reject parameters before they are set, by an error of this package."""
+
+    def check_safely(parameters: Parameters) -> SetParametersResult:
+        try:
+            check(parameters)
+        except TransmissionBridgeError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(check_safely)
 
 
 # -- Structural parameters of the bridge, from the table of options ------------------------------
@@ -194,17 +192,15 @@ def declare_options(node: Node) -> None:
     :raises ParameterError: If a given value cannot be used.
     """
     for option in fields(BridgeOptions):
-        choices, span = list_choices(option), find_option_range(option)
-        descriptor = ParameterDescriptor(description=describe_option(option), read_only=True)
+        choices, span = option.metadata['choices'], option.metadata['span']
+        # Not as a range of the descriptor, which has no special values.
+        allowed = f'Range: {span}' if span else ''
         if choices:
-            descriptor.additional_constraints = f'One of: {", ".join(choices)}'
-        if span is not None:
-            # Not as a range of the descriptor, which has no special values.
-            descriptor.additional_constraints = f'Range: {span}'
+            allowed = f'One of: {", ".join(choices)}'
+        details = {'additional_constraints': allowed, 'read_only': True}
         default = list(option.default) if isinstance(option.default, tuple) else option.default
-        if not isinstance(default, int | float):  # numbers in texts are checked with all options
-            span = None
-        declare_parameter(node, option.name, default, descriptor, choices, span)
+        text = option.metadata['description']
+        declare_parameter(node, option.name, default, text, choices, **details)
     # No later value could mend them, because they are read-only.
     read_bridge_options(node)
 
@@ -235,14 +231,12 @@ def read_bridge_options(node: Node) -> BridgeOptions:
 
 def fix_use_sim_time(node: Node) -> None:
     """Make ``use_sim_time``, which rclpy has declared, read-only."""
-    node.set_descriptor(
-        'use_sim_time',
-        ParameterDescriptor(
-            description='Whether ROS time comes from /clock; fixed when the node starts.',
-            type=ParameterType.PARAMETER_BOOL,
-            read_only=True,
-        ),
+    text, kind = (
+        'Whether ROS time comes from /clock; fixed when the node starts.',
+        Parameter.Type.BOOL,
     )
+    descriptor = ParameterDescriptor(description=text, type=kind.value, read_only=True)
+    node.set_descriptor('use_sim_time', descriptor)
 
 
 # -- Parameters of the transmissions -------------------------------------------------------------
@@ -281,7 +275,6 @@ class LiveParameters:
         self._tunables: Mapping[str, Tunable] = {}
         self._set_since_start: dict[str, float | bool] = {}
         self.given: dict[str, float | bool] = {}
-        self._declaring = False
         self._checked: tuple[dict[str, Any], RobotTransmissions] | None = None
 
     # -- life ------------------------------------------------------------------------------------
@@ -315,15 +308,11 @@ class LiveParameters:
         from_files = {**from_tuned, **from_file}
         values = from_files | self._list_remembered(robot, from_files)
         tuned = robot.with_parameters(strip_prefixes(values))
-        self._declaring = True
-        try:
-            for name, tunable in tunables.items():
-                value = values.get(name, tunable.value)
-                self._node.declare_parameter(
-                    name, value, _describe_tunable(tunable, value), ignore_override=True
-                )
-        finally:
-            self._declaring = False
+        for name, tunable in tunables.items():
+            value = values.get(name, tunable.value)
+            descriptor = _describe_tunable(tunable, value)
+            self._node.declare_parameter(name, value, descriptor, ignore_override=True)
+        # Only now, because the callbacks below are also called for each declared parameter.
         self._robot = tuned
         self._log_differences('tuned_file', from_tuned)
         self._log_differences('the parameter file', from_file)
@@ -401,23 +390,22 @@ class LiveParameters:
 
     # -- callbacks -------------------------------------------------------------------------------
 
-    def check_values(self, parameters: Parameters) -> SetParametersResult:
-        """Check parameters before they are set; parameters of others are accepted."""
+    def check_values(self, parameters: Parameters) -> None:
+        """
+        Check parameters before they are set; parameters of others are accepted.
+
+        :raises TransmissionBridgeError: If the maps cannot have these values.
+        """
         values = self._select_tunables(parameters)
-        if self._declaring or self._robot is None or not values:
-            return SetParametersResult(successful=True)
-        try:
+        if self._robot is not None and values:
             tuned = self._robot.with_parameters(strip_prefixes(values))
             self._guard(tuned)
-        except TransmissionBridgeError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        self._checked = values, tuned
-        return SetParametersResult(successful=True)
+            self._checked = values, tuned
 
     def commit_values(self, parameters: Parameters) -> None:
         """Apply parameters that have been set."""
         values = self._select_tunables(parameters)
-        if self._declaring or self._robot is None or not values:
+        if self._robot is None or not values:
             return
         if self._checked is not None and self._checked[0] == values:
             self._robot = self._checked[1]

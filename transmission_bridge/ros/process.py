@@ -14,7 +14,7 @@ traceback.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 import ctypes
 import importlib.metadata
 import math
@@ -246,22 +246,17 @@ def run(
             # The base class of rclpy's private errors.
             print(f'wrong ROS arguments, or rclpy cannot start: {error}', file=sys.stderr)
             return 1
-        try:
+        with ExitStack() as ends:
+            ends.callback(rclpy.try_shutdown)
             try:
                 node = make_node()
             except TransmissionBridgeError as error:
                 rclpy.logging.get_logger('transmission_bridge').fatal(str(error))
                 return 1
-            try:
-                spin_node(node, executor=executor, stop=stop)
-            finally:
-                try:
-                    if on_stop is not None:
-                        on_stop(node)
-                finally:
-                    node.destroy_node()
-        finally:
-            rclpy.try_shutdown()
+            ends.callback(node.destroy_node)
+            if on_stop is not None:
+                ends.callback(on_stop, node)
+            spin_node(node, executor=executor, stop=stop)
     return 0
 
 

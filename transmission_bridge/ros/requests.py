@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Guard the services of a node: every request is answered, and no request ends the process."""
+"""
+Guard the services of a node: every request is answered, and no request ends the process.
+
+Each node calls it once, after all of its services exist.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +103,17 @@ def _guard_service(
                 return response
             return serve(request, response)
         except Exception as error:
-            return _make_rejection(srv_type, request, _log_rejection(error, name, log))
+            reason = _log_rejection(error, name, log)
+            if srv_type is SetParameters:
+                result = SetParametersResult(successful=False, reason=reason)
+                return SetParameters.Response(results=[result] * len(request.parameters))
+            response = srv_type.Response()
+            if srv_type is SetParametersAtomically:
+                response.result.reason = reason
+            for field in ('failure_reason', 'message'):
+                if hasattr(response, field):
+                    setattr(response, field, reason)
+            return response
 
     def set_each(request: Any, response: Any) -> Any:
         # Each parameter has its own result: the others are set even if one is rejected.
@@ -155,19 +169,6 @@ def _check_declared(name: str, node: Node) -> None:
     if not node.has_parameter(name):  # rclpy does not answer, or logs the name in full length
         hint = closest(name, node.get_parameters_by_prefix(''))
         raise ParameterError(f'there is no parameter {shown(name)}{hint}')
-
-
-def _make_rejection(srv_type: Any, request: Any, reason: str) -> Any:
-    if srv_type is SetParameters:
-        result = SetParametersResult(successful=False, reason=reason)
-        return SetParameters.Response(results=[result] * len(request.parameters))
-    response = srv_type.Response()
-    if srv_type is SetParametersAtomically:
-        response.result.reason = reason
-    for field in ('failure_reason', 'message'):
-        if hasattr(response, field):
-            setattr(response, field, reason)
-    return response
 
 
 def _log_rejection(error: Exception, service: str, log: ThrottledLog) -> str:

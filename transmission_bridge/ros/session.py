@@ -5,6 +5,8 @@
 A configured bridge: the paths of states and commands, their topics and their timers.
 
 The life cycle of the node decides when a session is made, opened, closed and destroyed.
+
+The session owns the bridge and every topic; diagnostics and services read its public attributes.
 """
 
 from __future__ import annotations
@@ -22,32 +24,35 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
 from transmission_bridge.bridge import Bridge, StallWatch, Stamp
+from transmission_bridge.bridge.diagnostics import BridgeWatch
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.errors import shortened
-from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
-from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
-from transmission_bridge.ros.hosting import (
-    COMMANDS,
-    find_hosted_drivers,
-    HostedDriver,
-    HostedDrivers,
-    STATES,
-    TRAJECTORY,
-)
-from transmission_bridge.ros.optional_topics import (
+from transmission_bridge.messages import JointStateRecord, Layout
+from transmission_bridge.ros.channels import (
     add_driver_senders,
-    SensorTopics,
+    check_separate_topics,
+    connect_sensors,
+    InputTopics,
+    OutputTopics,
     subscribe_joint_arrays,
     subscribe_joint_commands,
     subscribe_trajectories,
     TRAJECTORY_TOPIC,
 )
+from transmission_bridge.ros.hosting import (
+    COMMANDS,
+    find_hosted_drivers,
+    HostedDriver,
+    HostedDrivers,
+    Sample,
+    STATES,
+    TRAJECTORY,
+)
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
-from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.types import Mask
+from transmission_bridge.transmissions import RobotTransmissions
 
-# -- The clock of times of receipt ---------------------------------------------------------------
+# -- The clock of times of receipt: the steady clock, or simulated ROS time ---------------------
 
 
 #: Longest gap between two messages [s] that is counted; a longer one is a pause.
@@ -114,29 +119,6 @@ def is_simulated(node: Node) -> bool:
     return isinstance(clock, ROSClock) and clock.ros_time_is_active
 
 
-class ReceiptClock:
-    """
-    The clock for times of receipt: the steady clock, or simulated ROS time.
-
-    :param node: The node; its ``use_sim_time`` must not change afterwards.
-    :ivar now: Returns the time [s].
-    :ivar at_state: Returns the time [s] at which the state of a driver was received.
-    :ivar clocks: Clocks of timers that check timeouts; the last one is that of publication.
-    """
-
-    def __init__(self, node: LifecycleNode) -> None:
-        # Not the system's clock, because that may be set back.
-        self.clocks = [STEADY]
-        self.now: Callable[[], float] = time.monotonic
-        self.at_state = self.now
-        if is_simulated(node):
-            clock = node.get_clock()
-            simulated = SimulatedTime(lambda: clock.now().nanoseconds)
-            self.now, self.at_state = simulated.read_time, simulated.at_state
-            # Both, because simulated time may be faster or stand still.
-            self.clocks.append(clock)
-
-
 # -- The two paths, their topics and their timers ------------------------------------------------
 
 
@@ -158,12 +140,13 @@ class BridgeSession:
     :ivar robot: The maps in use.
     :ivar time: Returns the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
-    :ivar command_topics: Topics that command joints.
+    :ivar command_topics: Topics that command joints; true for trajectories.
     :ivar missing: A sentence with the package to install to read all commands; empty: nothing is
         missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
-    :ivar sensors: The topics of absolute encoders and torque sensors.
+    :ivar sensors: The paths of absolute encoders and torque sensors, by input topic.
+    :ivar watch: Inspects the bridge for diagnostics.
     :ivar opened: Time of the last opening [s], as ``time``.
     :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
@@ -177,6 +160,8 @@ class BridgeSession:
     ) -> None:
         self._node, self._log = node, log
         self._timers: list[Any] = []
+        # Of timers that check timeouts; the last one is that of publication.
+        self._clocks = [STEADY]
         self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
         self.robot = robot
@@ -205,22 +190,26 @@ class BridgeSession:
                 f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
                 'component is silent at its target'
             )
-        self._encoder = JointStateEncoder()
-        self._clock = ReceiptClock(node)
-        self.time = self._clock.now
-        names = (*robot.actuator_names, *robot.joint_names)
-        stamps = self._read_stamp, self.states.forget_stamps
-        self.inputs = InputTopics(node, self.time, log, names, self._stall, *stamps)
+        # Not the system's clock, because that may be set back.
+        self.time = self._state_time = time.monotonic
+        if is_simulated(node):
+            clock = node.get_clock()
+            simulated = SimulatedTime(lambda: clock.now().nanoseconds)
+            self.time, self._state_time = simulated.read_time, simulated.at_state
+            # Both, because simulated time may be faster or stand still.
+            self._clocks.append(clock)
+        forget_stamps = self.states.forget_stamps
+        self.inputs = InputTopics(node, self.time, log, robot, self._stall, forget_stamps)
         self._topics = [self.inputs, self.outputs]
         self._publish_states = self.outputs.add_publisher('joint_states').publish
         # A session is open only while the node is active.
-        add_driver_senders(node, self.outputs, self.bridge.plan)
+        add_driver_senders(node, self.outputs, self.bridge)
         hosted = {driver.topic: driver for driver in self.hosted}
         for driver in self.hosted:
             self.outputs.senders[f'{driver.namespace}{COMMANDS}'] = driver.send_command
             self.outputs.senders[f'{driver.namespace}{TRAJECTORY}'] = driver.send_trajectory
         check_separate_topics(self._node, self.state_topics)
-        inputs, at_state = self.inputs, self._clock.at_state
+        inputs, at_state = self.inputs, self._state_time
         for topic in self.state_topics:
             if topic in hosted:
                 self._connect_driver(hosted[topic])
@@ -229,33 +218,32 @@ class BridgeSession:
         take = self.gate.send_joint_command
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, take)
-        arrays = subscribe_joint_arrays(inputs, self.gate, self._read_stamp)
-        self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
-        self.sensors = SensorTopics(inputs, self.outputs, robot, self.bridge)
-        subscribe_trajectories(inputs, self.gate, self._read_stamp)
+        arrays = subscribe_joint_arrays(inputs, self.bridge)
+        self.command_topics = dict.fromkeys(('joint_commands', *singles, *arrays), False)
+        self.command_topics[TRAJECTORY_TOPIC] = True
+        self.sensors = connect_sensors(inputs, self.outputs, robot, self.bridge)
+        subscribe_trajectories(inputs, self.bridge)
+        reports = [path.report for path in self.sensors.values()]
+        topics = inputs.statistics, self.state_topics, self.command_topics
+        self.watch = BridgeWatch(self.bridge, *topics, reports)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
-        names = self.robot.actuator_names
+        names, topic = self.robot.actuator_names, hosted.topic
         places = np.array([names.index(name) for name in hosted.host.names])
-        receive = self.inputs.add_source(hosted.topic, self._use_state, self._clock.at_state)
 
-        def receive_state(record: JointStateRecord, layout: Layout, forgotten: Mask) -> None:
+        def take_sample(sample: Sample, now: float) -> None:
+            record, layout, forgotten = sample
             if forgotten.any():
                 lost = np.zeros(len(names), dtype=bool)
                 lost[places[forgotten]] = True
-                self.bridge.states.spells.restart_spells(lost)
-            receive((record, layout))
+                self.states.spells.restart_spells(lost)
+            stamp = self.inputs.replace_stamp(topic, record.stamp, now)
+            self._use_state(layout, record, stamp, now, topic)
 
-        hosted.receive = receive_state
+        hosted.receive = self.inputs.make_receiver(topic, take_sample, self._state_time)
         commands = self.outputs.publishers[f'{hosted.namespace}{COMMANDS}']
-        states = self.outputs.add_publisher(STATES, name=hosted.topic, quality=RELIABLE)
+        states = self.outputs.add_publisher(STATES, name=topic, quality=RELIABLE)
         hosted.copies = {STATES: states, COMMANDS: commands}
-
-    @property
-    def reports(self) -> tuple[MapReport, ...]:
-        """Reports on values that the maps of states, commands and sensors cannot compute."""
-        sensors = (path.report for path in self.sensors.paths.values())
-        return (self.states.report, self.gate.ledger.report, *sensors)
 
     @property
     def is_open(self) -> bool:
@@ -274,14 +262,15 @@ class BridgeSession:
     def open_session(self) -> None:
         """Clear the state and accept messages."""
         self.bridge.reset()
-        self.sensors.reset_sensors()
+        for path in self.sensors.values():
+            path.reset()
         self.opened = self.time()
         self.inputs.open_topics()
         if rate := self.options.publish_rate:
-            self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.clocks[-1])
+            self._start_timer(1.0 / rate, self._publish_at_rate, self._clocks[-1])
         self._stall.reset()
         # One timer for stalls and timeouts, because each timer costs every message a little.
-        for clock in self._clock.clocks:
+        for clock in self._clocks:
             self._start_timer(self._stall.period, self._expire_commands, clock)
         try:
             self.hosted.start('activate')
@@ -300,7 +289,7 @@ class BridgeSession:
         now = self.time()
         if left := self.gate.list_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
-        ended = self.gate.send_stop(self._read_stamp(), now)
+        ended = self.gate.send_stop(self.inputs.read_stamp(), now)
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
         for namespace in self.drivers.namespaces if ended else ():
             remaining = max(deadline - time.monotonic(), 0.0)
@@ -314,20 +303,12 @@ class BridgeSession:
         for topics in self._topics:
             topics.destroy_topics()
 
-    def check_new_maps(self, robot: RobotTransmissions) -> None:
-        """
-        Check new maps.
-
-        :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
-        """
-        if self.is_open:
-            self.bridge.guard_tuning(robot, self.time())
-
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         self.robot = robot
         self.bridge.replace_robot(robot)
-        self.sensors.replace_sensor_maps(robot)
+        for path in self.sensors.values():
+            path.replace_robot(robot)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -347,8 +328,9 @@ class BridgeSession:
         self._stall.record_tick()
         now = self.time()
         # Sensors may be silent: their numbers must not become fresh again.
-        self.sensors.record_time(now)
-        if ended := self.gate.end_expired_commands(self._read_stamp(), now):
+        for path in self.sensors.values():
+            path.record_time(now)
+        if ended := self.gate.end_expired_commands(self.inputs.read_stamp(), now):
             why = 'no new velocity or effort within command_timeout'
             self._log.info('command_timeout', f'{shortened(ended)} stopped: {why}')
 
@@ -357,7 +339,3 @@ class BridgeSession:
     def _start_timer(self, period: float, action: Callable[[], object], clock: Clock) -> None:
         act_safely = self._log.guard('timer', action)
         self._timers.append(self._node.create_timer(period, act_safely, clock=clock))
-
-    def _read_stamp(self) -> Stamp:
-        now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
-        return now

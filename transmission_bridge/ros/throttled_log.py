@@ -1,12 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Throttle log lines that could come with every message."""
+"""
+Throttle log lines that could come with every message.
+
+All modules of this room log by it what others can cause again and again.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import partialmethod
+import math
 import time
 import traceback
 
@@ -21,9 +27,9 @@ _KINDS = 256
 _SUBJECTS = 8
 
 
-def log_text(node: Node, severity: str, text: str) -> None:
-    """Log a text of limited length as ``error``, ``warning`` or ``info``."""
-    text, logger = indented(clipped(text)), node.get_logger()
+def log_text(node: Node, severity: str, text: str, more: str = '') -> None:
+    """Log a text of limited length, and more, as ``error``, ``warning`` or ``info``."""
+    text, logger = indented(clipped(text)) + more, node.get_logger()
     # Each severity has a line of its own: rclpy allows one severity per line of code.
     if severity == 'error':
         logger.error(text)
@@ -35,6 +41,9 @@ def log_text(node: Node, severity: str, text: str) -> None:
 
 #: Period of a kind [s] of the steady clock, because simulated time may stand still.
 _PERIOD = 5.0
+
+#: Time of an event that has not happened, and a count.
+_NEVER = -math.inf, 0
 
 
 class ThrottledLog:
@@ -49,25 +58,41 @@ class ThrottledLog:
     """
 
     def __init__(self, node: Node) -> None:
-        self._logger = node.get_logger()
+        self._node = node
+        # Start of the last period, and the number of lines since, or of subjects.
         self._kinds: OrderedDict[Hashable, tuple[float, int]] = OrderedDict()
         self._subjects: dict[Hashable, tuple[float, int]] = {}
 
-    def warning(self, kind: Hashable, text: str, *, about: str = '') -> None:
-        """Log a warning; ``about`` is the subject, for a kind with different subjects."""
-        # Each severity has a line of its own: rclpy allows one severity per line of code.
-        if text := self._throttle_text(self._choose_key(kind, about) if about else kind, text):
-            self._logger.warning(text)
+    def _log_event(self, severity: str, kind: Hashable, text: str, *, about: str = '') -> None:
+        """
+        Log an event unless one of its kind was logged lately.
 
-    def info(self, kind: Hashable, text: str) -> None:
-        """Log a piece of information."""
-        if text := self._throttle_text(kind, text):
-            self._logger.info(text)
+        :param about: The subject, for a kind with different subjects; a kind that has many in a
+            period is throttled as one.
+        """
+        now, key = time.monotonic(), (kind, about) if about else kind
+        if about and now - self._kinds.get(key, _NEVER)[0] >= _PERIOD:
+            begun, count = self._subjects.get(kind, _NEVER)
+            if now - begun >= _PERIOD:
+                begun, count = now, 0
+            if count == _SUBJECTS:
+                key = kind
+            else:
+                self._subjects[kind] = begun, count + 1
+        since, held_back = self._kinds.get(key, _NEVER)
+        if now - since < _PERIOD:
+            self._kinds[key] = since, held_back + 1
+            return
+        self._kinds[key] = now, 0
+        self._kinds.move_to_end(key)
+        if len(self._kinds) > _KINDS:
+            self._kinds.popitem(last=False)
+        more = f' ({held_back} more of this kind since)' if held_back else ''
+        log_text(self._node, severity, text, more)
 
-    def error(self, kind: Hashable, text: str) -> None:
-        """Log an error."""
-        if text := self._throttle_text(kind, text):
-            self._logger.error(text)
+    error = partialmethod(_log_event, 'error')
+    warning = partialmethod(_log_event, 'warning')
+    info = partialmethod(_log_event, 'info')
 
     def guard(self, subject: str, action: Callable[[], object]) -> Callable[[], None]:
         """Return a function that does something, and logs its errors: none ends the executor."""
@@ -81,32 +106,3 @@ class ThrottledLog:
                 self.error((subject, 'bug'), f'{subject}: bug\n{traceback.format_exc()}')
 
         return act_safely
-
-    def _choose_key(self, kind: Hashable, about: str) -> Hashable:
-        """Return the subject as the key to throttle, or the kind if it had many subjects."""
-        subject = (kind, about)
-        now = time.monotonic()
-        since = self._kinds.get(subject, (-_PERIOD, 0))[0]
-        if now - since < _PERIOD:
-            return subject
-        begun, count = self._subjects.get(kind, (-_PERIOD, 0))
-        if now - begun >= _PERIOD:
-            begun, count = now, 0
-        if count == _SUBJECTS:
-            return kind
-        self._subjects[kind] = begun, count + 1
-        return subject
-
-    def _throttle_text(self, kind: Hashable, text: str) -> str:
-        now = time.monotonic()
-        since, held_back = self._kinds.get(kind, (-_PERIOD, 0))
-        if now - since < _PERIOD and kind in self._kinds:
-            self._kinds[kind] = since, held_back + 1
-            return ''
-        self._kinds[kind] = now, 0
-        self._kinds.move_to_end(kind)
-        if len(self._kinds) > _KINDS:
-            self._kinds.popitem(last=False)
-        return indented(clipped(text)) + (
-            f' ({held_back} more of this kind since)' if held_back else ''
-        )

@@ -1,14 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The table of all topics of the bridge, and the peers on a topic in the graph."""
+"""
+The table of all topics of the bridge, and the peers on a topic in the graph.
+
+Channels and diagnostics read it, and tests compare it with docs/commands_and_states.md. Names,
+types and qualities are public.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 import copy
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rclpy.duration import Infinite
@@ -16,8 +20,9 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
-from transmission_bridge.bridge.diagnostics import TOOLS
+from transmission_bridge.bridge.diagnostics import Peers, TOOLS
 from transmission_bridge.errors import shown
+from transmission_bridge.interfaces import FIELDS
 
 
 @dataclass(frozen=True)
@@ -71,17 +76,8 @@ class Topic:
 _JOINT_STATE, _ARRAY = 'sensor_msgs/JointState', 'std_msgs/Float64MultiArray'
 _TRAJECTORY = 'trajectory_msgs/JointTrajectory'
 
-_COMMAND = 'control_msgs/JointCommand'
-
-_JOINT_COMMAND = (
-    'Values of this interface for any subset of joints. Exists if a `<ros2_control>` block has '
-    'the plugin `JointCommandTopicSystem` and control_msgs has the message.'
-)
-_JOINT_ARRAY = 'Values in the order of `command_joints`.'
-_ACTUATOR_ARRAY = 'Values in the order of `command_actuators`.'
-
-#: Topics by name.
-TOPICS = MappingProxyType({topic.name: topic for topic in (
+#: A row with ``{}`` in its name is a topic for each interface.
+_ROWS = (
     Topic(
         'actuator_states', _JOINT_STATE, 'in', BEST_EFFORT, '',
         'One or several drivers (parameter `actuator_state_topics`), each with any subset of the '
@@ -97,12 +93,15 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
         'joint_commands', _JOINT_STATE, 'in', RELIABLE, '',
         'Any subset of joints and interfaces; NaN means no command.',
     ),
-    Topic('joint_commands/position', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
-    Topic('joint_commands/velocity', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
-    Topic('joint_commands/effort', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
-    Topic('position_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
-    Topic('velocity_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
-    Topic('effort_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
+    Topic(
+        'joint_commands/{}', 'control_msgs/JointCommand', 'in', RELIABLE, '',
+        'Values of this interface for any subset of joints. Exists if a `<ros2_control>` block '
+        'has the plugin `JointCommandTopicSystem` and control_msgs has the message.',
+    ),
+    Topic(
+        '{}_commands', _ARRAY, 'in', RELIABLE, 'command_joints',
+        'Values in the order of `command_joints`.',
+    ),
     Topic(
         'actuator_commands', _JOINT_STATE, 'out', RELIABLE, '',
         'Only actuators with a command; the array of an uncommanded interface is empty. A driver '
@@ -110,16 +109,8 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
         'topics in its namespace.',
     ),
     Topic(
-        'actuator_position_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
-        _ACTUATOR_ARRAY,
-    ),
-    Topic(
-        'actuator_velocity_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
-        _ACTUATOR_ARRAY,
-    ),
-    Topic(
-        'actuator_effort_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
-        _ACTUATOR_ARRAY,
+        'actuator_{}_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
+        'Values in the order of `command_actuators`.',
     ),
     Topic(
         'joint_trajectory', _TRAJECTORY, 'in', RELIABLE, '',
@@ -153,56 +144,51 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
         '/diagnostics', 'diagnostic_msgs/DiagnosticArray', 'out', RELIABLE, '',
         'At 1 Hz, in every state of the life cycle.',
     ),
-)})  # fmt: skip
+)  # fmt: skip
+
+#: Topics by name.
+TOPICS = {
+    row.name.format(interface): replace(row, name=row.name.format(interface))
+    for row in _ROWS
+    for interface in FIELDS
+}
 
 
 #: Name in the graph of a node before its name is known, and the words for it.
 _UNKNOWN, _NAMELESS = '_NODE_NAME_UNKNOWN_', 'name not known yet'
 
 
-class Graph:
-    """
-    A snapshot of the graph; the publishers of a topic are queried once.
+# The functions below receive a topic by the name before remapping. rclpy remaps it when it returns
+# publishers or subscriptions, but not when it counts them. A name must not be remapped twice,
+# because another rule may match the result. Counting is cheap, and most topics have no peer.
 
-    Topics are given by the names before remapping. rclpy remaps them when it returns publishers
-    or subscriptions, but not when it counts them. A name must not be remapped twice, because
-    another rule may match the result.
 
-    :param node: The node that queries the graph.
-    """
+def list_publishers(node: Node, topic: str) -> list[Any]:
+    """Return the publishers of a topic in the graph."""
+    count = node.count_publishers(node.resolve_topic_name(topic))
+    return node.get_publishers_info_by_topic(topic) if count else []
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._publishers: dict[str, list[Any]] = {}
 
-    def resolve_topic(self, topic: str) -> str:
-        """Return the full name of a topic after remapping, for other nodes."""
-        return self._node.resolve_topic_name(topic)
+def find_peers(node: Node, topic: str, ours: Any, rivals: Sequence[str] = ()) -> Peers:
+    """Return the publishers to our subscription of a topic, or subscribers of our publisher."""
+    if isinstance(ours, Publisher):
+        count = node.count_subscribers(node.resolve_topic_name(topic))
+        peers = node.get_subscriptions_info_by_topic(topic) if count else []
+        peers = [peer for peer in peers if not peer.node_name.startswith(TOOLS)]
+    else:
+        peers = list_publishers(node, topic)
+    incompatible = describe_incompatible_peers(peers, ours)
+    return Peers(ours.topic_name, list_node_names(peers), incompatible, rivals)
 
-    def list_publishers(self, topic: str) -> list[Any]:
-        """Return the publishers of a topic."""
-        if topic not in self._publishers:
-            # Counting is cheap, and most topics have no publisher.
-            count = self._node.count_publishers(self.resolve_topic(topic))
-            publishers = self._node.get_publishers_info_by_topic(topic) if count else []
-            self._publishers[topic] = publishers
-        return self._publishers[topic]
 
-    def list_subscribers(self, topic: str) -> list[Any]:
-        """Return the subscribers of a topic, without the tools of this package."""
-        if not self._node.count_subscribers(self.resolve_topic(topic)):
-            return []
-        peers = self._node.get_subscriptions_info_by_topic(topic)
-        return [peer for peer in peers if not peer.node_name.startswith(TOOLS)]
-
-    def list_rivals(self, topic: str) -> list[str]:
-        """Return the names of other nodes that publish a topic of this node."""
-        names = list_node_names(self.list_publishers(topic))
-        # Of our full name, all but one are a namesake's.
-        full_name = shown(self._node.get_fully_qualified_name())
-        if full_name in names:
-            names.remove(full_name)
-        return sorted(set(names))
+def list_rivals(node: Node, topic: str) -> list[str]:
+    """Return the names of other nodes that publish a topic of this node."""
+    names = list_node_names(list_publishers(node, topic))
+    # Of our full name, all but one are a namesake's.
+    full_name = shown(node.get_fully_qualified_name())
+    if full_name in names:
+        names.remove(full_name)
+    return sorted(set(names))
 
 
 def list_node_names(peers: Iterable[Any]) -> list[str]:

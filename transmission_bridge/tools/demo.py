@@ -188,8 +188,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 @contextmanager
 def _run_bridge(namespace: str) -> Iterator[Callable[[], None]]:
     """Run the bridge as a process during the block; yield a check that it still runs."""
-    command = [sys.executable, '-m', 'transmission_bridge.ros.bridge_main', '--simulate']
-    command += ['--urdf', str(resource('urdf', 'arm.urdf'))]
+    command = [sys.executable, '-m', 'transmission_bridge.ros.main', 'bridge_node']
+    command += ['--simulate', '--urdf', str(resource('urdf', 'arm.urdf'))]
     command += ['--ros-args', '-r', f'__ns:={namespace}']
     received: list[int] = []
     with TemporaryFile() as log:

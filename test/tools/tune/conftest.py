@@ -49,7 +49,7 @@ class LiveArm:
         options = {'robot_description': text, 'autostart': 'true', **options}
         file = self._harness.parameter_file(self._path, options)
         self.bridge = self._harness.Process(
-            'transmission_bridge.ros.bridge_main',
+            'transmission_bridge.ros.main bridge_node',
             ['--ros-args', '--params-file', file],
             env=self._harness.KILLED,
         )

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics of a configured bridge: topics, actuators, joints, transmissions and commands."""
+"""
+Diagnostics of a configured bridge: topics, actuators, joints, transmissions and commands.
+
+The node looks once a second. ``watch`` and other subscribers rely on the names of statuses and
+keys; words of messages may change.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +29,12 @@ from transmission_bridge.bridge.diagnostics.status import (
     UNKNOWN,
     WARN,
 )
-from transmission_bridge.bridge.implausible import compute_measured_limits, describe_joints_beyond
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.states.turns import OpenTurn
-from transmission_bridge.errors import counted, shortened
+from transmission_bridge.errors import counted, shortened, shown
 from transmission_bridge.interfaces import FIELDS
-from transmission_bridge.transmissions import MapReport
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.types import Array
 
 #: Counts of commands by joint.
 _COUNTS = tuple(field.name for field in fields(CommandCounts) if field.name != 'shares')
@@ -187,6 +192,39 @@ def inspect_commands(
     return make_status(f'commands of {topic}', facts)
 
 
+# -- Joints beyond their limits ------------------------------------------------------------------
+
+
+#: Tolerance of a measured position: share of the joint's range, and smallest value [rad or m].
+_SHARE, _LEAST = 0.01, 1e-3
+
+
+def compute_measured_limits(robot: RobotTransmissions) -> Array:
+    """
+    Return lower and upper limits of measured positions, shape ``(2, n_joints)``.
+
+    A command interface may narrow the limits for commands only, or disable them.
+    """
+    (lower, upper), (low, high) = robot.joint_limits[:, 0], robot.urdf_limits[:, 0]
+    return np.array([np.minimum(lower, low), np.maximum(upper, high)])
+
+
+def describe_joints_beyond(
+    names: Sequence[str], positions: Array, limits: Array
+) -> Mapping[str, str]:
+    """Return a sentence for each joint that is measured beyond its limits, ``(2, n_joints)``."""
+    lower, upper = limits
+    extent = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
+    margin = np.maximum(_SHARE * extent, _LEAST)
+    beyond = (positions < lower - margin) | (positions > upper + margin)
+    return {
+        f'position of {names[k]}': f'{shown(names[k])} is measured at {positions[k]:.4g}, beyond '
+        f'its limits {lower[k]:.4g} to {upper[k]:.4g}: check position_unit, wrap_period, '
+        'mechanical_reduction, offset and <limit>'
+        for k in np.flatnonzero(beyond).tolist()
+    }
+
+
 # -- The whole bridge ----------------------------------------------------------------------------
 
 
@@ -196,6 +234,8 @@ class BridgeWatch:
 
     :param statistics: Counts of the subscribed topics.
     :param state_topics: Topics of the drivers.
+    :param commands: Topics of joint commands; true for trajectories.
+    :param sensors: Counts of NaN in the maps of sensors, by reason.
     """
 
     def __init__(
@@ -203,27 +243,24 @@ class BridgeWatch:
         bridge: Bridge,
         statistics: Mapping[str, TopicStatistics],
         state_topics: Sequence[str],
+        commands: Mapping[str, bool],
+        sensors: Iterable[MapReport],
     ) -> None:
         self._bridge, self._statistics, self._state_topics = bridge, statistics, state_topics
+        self._commands = commands
+        self._reports = [bridge.states.report, bridge.gate.ledger.report, *sensors]
         self._limits = compute_measured_limits(bridge.plan.robot)
         self._events = EventHistory()
         self._beyond: Mapping[str, str] = {}
 
     def inspect_bridge(
-        self,
-        moment: Moment,
-        inputs: Mapping[str, Peers],
-        outputs: Mapping[str, Peers],
-        reports: Iterable[MapReport],
-        commands: Mapping[str, bool],
+        self, moment: Moment, inputs: Mapping[str, Peers], outputs: Mapping[str, Peers]
     ) -> Iterator[Status]:
         """
         Yield the statuses of topics, actuators, joints, transmissions and commands.
 
         :param inputs: The subscribed topics.
         :param outputs: The published topics.
-        :param reports: Counts of NaN in the maps, by reason.
-        :param commands: Topics of joint commands; true for trajectories.
         """
         events, counts, is_told = self._events, self._bridge.gate.ledger.counts, False
         for topic, statistics in self._statistics.items():
@@ -238,14 +275,14 @@ class BridgeWatch:
         bindings = self._bridge.plan.robot.bindings
         # Counts of NaN by transmission and reason.
         unmapped = {binding.spec.name: Counter[str]() for binding in bindings}
-        for report in reports:
+        for report in self._reports:
             for (name, reason), count in report.counts.items():
                 unmapped[name][reason] += count
         yield self._inspect_actuators(moment, reasons, is_told)
         yield self._inspect_joints(moment, reasons, unmapped)
         yield from self._inspect_transmissions(unmapped)
         unheard = self._list_unheard_topics(outputs)
-        for topic, are_trajectories in commands.items():
+        for topic, are_trajectories in self._commands.items():
             places = unheard[are_trajectories]
             yield inspect_commands(self._statistics[topic], counts[topic], events, places)
         yield self._inspect_active_commands()

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The files that hold parameters and numbers: of ROS, and of the parameter ``tuned_file``."""
+"""
+The files that hold parameters and numbers: of ROS, and of the parameter ``tuned_file``.
+
+The node and tools read and write them. The form of ``tuned_file`` is fixed, because robots have
+such files.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The options of the bridge with their descriptions, and the names of the tunable parameters."""
+"""
+The options of the bridge with their descriptions, and the names of the tunable parameters.
+
+The node declares a parameter for each field. Names, defaults and words are those of
+docs/commands_and_states.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, Field, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 import math
 import re
 from typing import Any
@@ -36,11 +41,6 @@ class Range:
         """Return the range in words, for example ``0, or 0.001 to 86400``."""
         others = ''.join(f'{value:g}, ' for value in self.others) + 'or ' * bool(self.others)
         return f'{others}{self.minimum:.15g} to {self.maximum:.15g}'
-
-    @property
-    def least(self) -> float:
-        """The smallest value that is allowed."""
-        return min((self.minimum, *self.others))
 
     def __contains__(self, value: float) -> bool:
         """Return whether a value is in the range; NaN never is."""
@@ -82,7 +82,7 @@ def _option(
 @dataclass(frozen=True, slots=True)
 class BridgeOptions:
     """
-    The options of the bridge.
+    The options of the bridge; the metadata of each field have a description, choices and a span.
 
     :raises ParameterError: If a value is not among its choices or outside its range, or a pair is
         not ``left=right``.
@@ -230,10 +230,9 @@ class BridgeOptions:
         """Check every value against its choices or its range."""
         for option in fields(self):
             value = getattr(self, option.name)
-            allowed = list_choices(option)
+            allowed, span = option.metadata['choices'], option.metadata['span']
             if allowed and value not in allowed:
                 raise make_option_error(option.name, ' or '.join(map(repr, allowed)), value)
-            span = find_option_range(option)
             if span is not None and isinstance(option.default, float | int):
                 span.check_option(option.name, value)
         if not self.actuator_state_topics or not all(self.actuator_state_topics):
@@ -250,22 +249,6 @@ class BridgeOptions:
                     'behind its topic'
                 )
                 raise make_option_error('actuator_names', expected, driver_name)
-
-
-def describe_option(option: Field[Any]) -> str:
-    """Return the meaning of an option, in one or two sentences."""
-    return str(option.metadata['description'])
-
-
-def list_choices(option: Field[Any]) -> tuple[str, ...]:
-    """Return the allowed values; empty: not a choice."""
-    return tuple(option.metadata['choices'])
-
-
-def find_option_range(option: Field[Any]) -> Range | None:
-    """Return the range of the numbers of an option, ``None`` if it has no range."""
-    span: Range | None = option.metadata['span']
-    return span
 
 
 def split_topic(driver_name: str) -> tuple[str, str]:
@@ -301,21 +284,18 @@ RECORDED = BridgeOptions(state_timeout=0.0)
 # -- Entries that do not fit the robot -----------------------------------------------------------
 
 
-def warn_of_lost_names(
-    option: str, names: Iterable[str], lost: Mapping[str, str]
-) -> tuple[Finding, ...]:
+def warn_of_lost_names(options: BridgeOptions, lost: Mapping[str, str]) -> Iterator[Finding]:
     """
-    Return a warning for each actuator of an option that belongs to a rejected transmission.
+    Yield a warning for each actuator in an option that belongs to a rejected transmission.
 
-    :param option: Name of the option.
-    :param names: The actuators that it names.
     :param lost: Actuators of rejected transmissions, with the reason.
     """
-    return tuple(
-        Finding('warning', f"{option}: '{name}' is left out, {lost[name]}", subject=name)
-        for name in dict.fromkeys(names)
-        if name in lost
-    )
+    for option in ('actuator_names', 'wrap_period', 'actuator_units'):
+        pairs = split_pairs(option, getattr(options, option))
+        for name in dict.fromkeys(pairs.values() if option == 'actuator_names' else pairs):
+            if name in lost:
+                text = f"{option}: '{name}' is left out, {lost[name]}"
+                yield Finding('warning', text, subject=name)
 
 
 # -- Names of the parameters that hold the numbers of transmissions ------------------------------

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on the numbers of actuators in SI, in the order of application."""
+"""
+Rules on the numbers of actuators in SI, in the order of application.
+
+A plan makes them for each pattern, and the gate applies them after the rules on joints.
+"""
 
 from __future__ import annotations
 

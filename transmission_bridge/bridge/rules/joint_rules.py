@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on the numbers of joints, and the map to the actuators."""
+"""
+Rules on the numbers of joints, and the map to the actuators.
+
+A plan makes them for each pattern, and the gate applies them. A rule writes the motion only.
+"""
 
 from __future__ import annotations
 

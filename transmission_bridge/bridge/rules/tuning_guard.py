@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Limits on changes of a transmission while its joints are commanded."""
+"""
+Limits on changes of a transmission while its joints are commanded.
+
+A bridge calls it before it replaces maps. It writes nothing.
+"""
 
 from __future__ import annotations
 

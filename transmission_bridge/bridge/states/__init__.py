@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Actuator messages to joint states: latest numbers, turns and stamps."""
+"""Actuator messages to joint states: latest numbers and turns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from transmission_bridge.bridge.states.encoders import (
     Encoders as Encoders,
     list_wrap_periods as list_wrap_periods,
 )
-from transmission_bridge.bridge.states.sensors import SensorPath as SensorPath
 from transmission_bridge.bridge.states.state_map import (
     DriverIndex as DriverIndex,
     list_followers as list_followers,
-    StateMap as StateMap,
 )
-from transmission_bridge.bridge.states.states import StampFilter as StampFilter, States as States
+from transmission_bridge.bridge.states.states import SensorPath as SensorPath, States as States
 from transmission_bridge.bridge.states.turns import unwrap_positions as unwrap_positions

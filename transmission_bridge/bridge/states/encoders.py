@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the robot and the options determine about the turns of single-turn encoders."""
+"""
+What the robot and the options determine about the turns of single-turn encoders.
+
+A state map owns them, turns and services of the node read them. Nothing writes them after
+their construction.
+"""
 
 from __future__ import annotations
 
@@ -210,5 +215,4 @@ class Encoders:
         """Return the largest possible motion in a gap [s], in periods; infinite for a gap < 0."""
         # Without a speed limit, readings within the timeout are counted.
         is_timed = np.isinf(self.speeds) | np.isinf(timeouts)
-        reach = np.where(is_timed, 1.0 / timeouts, self.speeds) * gap
-        return np.where(gap < 0.0, np.inf, reach)
+        return np.where(gap < 0.0, np.inf, np.where(is_timed, 1.0 / timeouts, self.speeds) * gap)

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""How well actuators are known: spells without a gap, paces, and the messages of their drivers."""
+"""
+How well actuators are known: spells without a gap, paces, and the messages of their drivers.
+
+States own and write these objects. The ledger compares the numbers of spells.
+"""
 
 from __future__ import annotations
 

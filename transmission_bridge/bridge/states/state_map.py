@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from robot and options for states: names, units, maps, published joints."""
+"""
+What follows from robot and options for states: names, units, maps, published joints.
+
+Plans, recordings and tools make it for a robot. States write its working memory, in one thread.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +38,7 @@ from transmission_bridge.types import Array, EMPTY, Index, Mask
 # -- Names and units of the numbers of drivers ---------------------------------------------------
 
 
-_NAMES_HINT = (
-    "check that the topic and the description are of this robot, or give the driver's names by "
-    'actuator_names: [{}]'
-)
-
-#: Largest number of names in this hint.
+#: Largest number of entries in an advice.
 _MOST_NAMES = 32
 
 
@@ -56,8 +55,6 @@ class DriverIndex:
     :param encoders: Single-turn encoders; ``None``: there are none.
     :ivar count: Number of names.
     :ivar scales: Scales of the numbers to SI, shape ``(3, n)``; ``None``: SI.
-    :ivar names_hint: Advice for errors about names, with ``{}`` for the entries; empty if names
-        are not translated.
     :raises UnknownNameError: If ``driver_names`` name an actuator that is neither in ``names`` nor
         lost.
     :raises ParameterError: If an actuator gets the name that another one keeps.
@@ -77,7 +74,7 @@ class DriverIndex:
         for driver_name, name in renamed.items():
             if name in self._lost:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
-        self.names_hint = '' if driver_names is None else _NAMES_HINT
+        self._translates = driver_names is not None
         self.scales = scales = None if units is None else units.scales
         self._caches = {
             source: LayoutCache(partial(find_entries, index=index, scales=scales))
@@ -111,13 +108,16 @@ class DriverIndex:
             f'no name is known: expected some of {shortened(tuple(urdf_names))}, '
             f'found {shortened(names) or "none"}'
         )
-        if not self.names_hint or not names:
+        if not self._translates or not names:
             return sentence
         topic = f'{source}:' if source in self._indexes else ''
         # The user has to assign several names: a guess could move the wrong joint.
         urdf_name = next(iter(urdf_names.values())) if len(urdf_names) == len(names) == 1 else '?'
         entries = [f'{topic}{name}={urdf_name}' for name in names]
-        return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
+        return (
+            f'{sentence}; check that the topic and the description are of this robot, or give the '
+            f"driver's names by actuator_names: [{shortened(entries, _MOST_NAMES)}]"
+        )
 
 
 def _make_indexes(
@@ -133,8 +133,7 @@ def _make_indexes(
     entries: dict[str, dict[str, str]] = {'': {}}
     for driver_name, name in driver_names.items():
         if name not in index and name not in lost:
-            known = (*names, *lost)
-            raise UnknownNameError('actuator', name, known, parameter='actuator_names')
+            raise UnknownNameError('actuator', name, (*names, *lost), parameter='actuator_names')
         source, new_name = split_topic(driver_name)
         entries.setdefault(source, {})[new_name] = name
     renamed = set(entries[''].values())
@@ -203,10 +202,9 @@ class StateMap(DriverIndex):
         # A topic-based component fails on a state interface that a joint does not declare.
         declared: dict[str, set[str]] = {}
         for block in robot.description.blocks:
-            for component in block.components if block.takes_joint_states else ():
-                if component.kind == 'joint':
-                    interfaces = (interface.name for interface in component.state_interfaces)
-                    declared.setdefault(component.name, set()).update(interfaces)
+            for joint in block.joints if block.takes_joint_states else ():
+                interfaces = (interface.name for interface in joint.state_interfaces)
+                declared.setdefault(joint.name, set()).update(interfaces)
         given = [declared.get(name, FIELDS) for name in self.names]
         hidden = [[field not in interfaces for interfaces in given] for field in FIELDS]
         self._hidden: Mask = np.array(hidden, dtype=bool)

@@ -1,29 +1,24 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The latest numbers of one or several drivers, and the joint states computed from them."""
+"""
+The latest numbers of one or several drivers, and the joint states computed from them.
+
+Messages of drivers write the numbers. The gate, diagnostics, services and the publisher of joint
+states read them, in one thread.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import (
-    BILLION,
-    count_nanoseconds,
-    describe_lead,
-    Entries,
-    is_possible,
-    LAST_STAMP,
-    MOST_UNKNOWN,
-    NO_STAMP,
-    Stamp,
-    STAMP_TOLERANCE,
-)
+from transmission_bridge.bridge.actuator_drivers import DriverUnits
+from transmission_bridge.bridge.inputs import Entries, MOST_UNKNOWN, Stamp
 from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
 from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace, Spells
@@ -32,96 +27,8 @@ from transmission_bridge.bridge.states.turns import Turns
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.transmissions import MapReport
-from transmission_bridge.types import Array, Index, Mask
-
-# -- Valid stamps --------------------------------------------------------------------------------
-
-
-#: Seconds for which one reading of the node's clock is used.
-_VALIDITY = 0.5
-
-
-class StampFilter:
-    """
-    Replaces unusable stamps by the time of receipt.
-
-    A stamp is replaced if it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of the
-    node's clock (``future_stamp``). Reading the clock takes as long as mapping a message, so one
-    reading is used for half a second. A clock at zero has no time yet: no stamp is ahead of it.
-
-    :param clock: Returns the time of the node's clock.
-    :param note: Called with topic, reason and a sentence for every replaced stamp except zero.
-    :param set_anew: Called if the clock was set back or gets its first time, because earlier
-        stamps may be ahead of it.
-    """
-
-    def __init__(
-        self,
-        clock: Callable[[], Stamp],
-        note: Callable[[str, str, str], None],
-        set_anew: Callable[[], None],
-    ) -> None:
-        self._clock = clock
-        self._note = note
-        self._set_anew = set_anew
-        self._time = NO_STAMP
-        self._seconds, self._nanoseconds = NO_STAMP
-        self._since = self._until = -math.inf
-
-    def replace_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
-        """
-        Return the stamp of the message, or the time of receipt that replaces it.
-
-        :param topic: Topic of the message.
-        :param stamp: Its stamp.
-        :param now: Time of receipt [s].
-        """
-        # Comparing integers takes half the time of comparing tuples.
-        seconds, nanoseconds = stamp
-        if (
-            0 < seconds <= self._seconds
-            and nanoseconds <= (self._nanoseconds if seconds == self._seconds else LAST_STAMP[1])
-            and self._since <= now <= self._until
-        ):
-            return stamp
-        return self._check_stamp(topic, stamp, now)
-
-    def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
-        before, time = self._time, self._clock()
-        self._time = time
-        if time < before or before == NO_STAMP != time:
-            self._set_anew()
-        latest = divmod(count_nanoseconds(time) + STAMP_TOLERANCE, BILLION)
-        limit = self._seconds, self._nanoseconds = LAST_STAMP if time == NO_STAMP else latest
-        self._since = now
-        # A clock without a time may get one at any moment.
-        self._until = now + _VALIDITY if time != NO_STAMP else now
-        if stamp == NO_STAMP:
-            return time
-        if not is_possible(stamp):
-            self._note(
-                topic,
-                'bad_stamp',
-                f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, '
-                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt is used instead. Fill '
-                'header.stamp from the clock of the sending node',
-            )
-            return time
-        if stamp > limit:
-            self._note(
-                topic,
-                'future_stamp',
-                f'{describe_lead(count_nanoseconds(stamp) - count_nanoseconds(time))}; the '
-                'time of receipt is used instead. Synchronise the clocks, and give both nodes the '
-                'same use_sim_time',
-            )
-            return time
-        return stamp
-
-
-# -- The latest numbers of one or several drivers ------------------------------------------------
-
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.types import Array, EMPTY, Index, Mask
 
 _NOBODY = -1
 
@@ -603,3 +510,91 @@ class States:
                 return self._published
         self._published, self._older_since = newest, None
         return newest
+
+
+# -- Absolute encoders and torque sensors --------------------------------------------------------
+
+
+class SensorPath(States):
+    """
+    The latest numbers of absolute encoders or torque sensors of the actuators, and their map.
+
+    Absolute positions are mapped like positions, torques like efforts. With
+    ``ignore_absolute_encoder`` absolute positions pass to the joint of the same role.
+
+    :param interface: ``absolute_position`` or ``torque``.
+    :param field: The JointState field that contains it: ``position`` or ``effort``.
+    :param options: By default numbers never time out.
+    :param driver_names: Driver's name to URDF name on its topic, if they differ.
+    """
+
+    def __init__(
+        self,
+        robot: RobotTransmissions,
+        interface: str,
+        field: str,
+        options: BridgeOptions = RECORDED,
+        *,
+        driver_names: Mapping[str, str] | None = None,
+    ) -> None:
+        self._interface, self._row = interface, FIELDS.index(field)
+        self._driver_names, self._robot = driver_names or {}, robot
+        self._index = self._make_index(robot)
+        super().__init__(self._index, options)
+
+    def _make_index(self, robot: RobotTransmissions) -> DriverIndex:
+        names, lost = robot.actuator_names, robot.lost_actuators
+        return DriverIndex(names, self._driver_names, lost, DriverUnits(robot))
+
+    def replace_robot(self, robot: RobotTransmissions) -> None:
+        """Replace the robot between two messages; joints and actuators must be the same."""
+        before, self._robot, self._index = self._index, robot, self._make_index(robot)
+        self.replace_index(before, self._index)
+
+    def map_sensors(
+        self,
+        layout: Layout,
+        data: JointStateRecord,
+        actuator_position: Array,
+        stamp: Stamp,
+        now: float = 0.0,
+        source: str = '',
+    ) -> JointStateRecord | None:
+        """
+        Use a message, and return the latest values of all sensors at the joints.
+
+        :meth:`States.merge_message` documents the other arguments and errors.
+
+        :param actuator_position: Latest actuator positions in SI, shape ``(n_actuators,)``, NaN:
+            unknown; position-dependent transmissions need them for torques.
+        :returns: The known values, in the same field; ``None`` if no value is known.
+        """
+        self.merge_message(self._index, source, layout, data, stamp, now)
+        values = self._map_to_joints(self.read_values(now)[self._row], actuator_position)
+        is_known = np.isfinite(values)
+        if not is_known.any():
+            return None
+        names = tuple(self._robot.joint_names[joint] for joint in np.flatnonzero(is_known))
+        fields = [values[is_known] if row == self._row else EMPTY for row in range(len(FIELDS))]
+        return JointStateRecord(stamp, '', names, *fields)
+
+    def find_joint_values(self, actuator_position: Array, now: float, max_age: float) -> Array:
+        """
+        Return the latest values at the joints, shape ``(n_joints,)``, NaN: unknown.
+
+        :param actuator_position: See :meth:`map_sensors`.
+        :param now: Time [s].
+        :param max_age: Largest age of a number [s].
+        """
+        return self._map_to_joints(self.find_actuator_values(now, max_age), actuator_position)
+
+    def find_actuator_values(self, now: float = 0.0, max_age: float = math.inf) -> Array:
+        """Return the latest values at the actuators in SI, ``(n_actuators,)``, NaN: unknown."""
+        self.record_time(now)
+        values = self.read_values(now)[self._row]
+        is_fresh = self.compute_ages(now)[self._row] <= max_age
+        fresh: Array = np.where(is_fresh, values, np.nan)
+        return fresh
+
+    def _map_to_joints(self, values: Array, at: Array) -> Array:
+        return self._robot.actuator_to_joint(self._interface, values, at=at, report=self.report)

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transmission_bridge.bridge import compute_zero_offsets
 from transmission_bridge.bridge.options import list_parameter_names, PREFIX, strip_prefixes
-from transmission_bridge.bridge.zeroing import compute_zero_offsets
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.limit_report import joint_unit, UNKNOWN_UNIT

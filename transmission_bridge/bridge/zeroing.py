@@ -1,13 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Zeroing: offsets for which present actuator positions map to wanted positions of joints."""
+"""
+Zeroing: offsets for which present actuator positions map to wanted positions of joints.
+
+Services of the node and ``tune`` in tools call these functions. They return changes and write
+nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from itertools import chain
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +26,6 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
 from transmission_bridge.types import Array, Mask
-
-#: Largest age of a state of which services use the numbers [s].
-MAX_AGE = 5.0
 
 
 def check_at_rest(
@@ -80,34 +83,21 @@ _TOLERANCE, _SOLVED = 1e-12, 1e-9
 _NEAR, _NEAR_SLIDING, _NEAR_SHARE = 0.02, 0.002, 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetChange:
-    """A change of the offset of one joint or actuator."""
+class OffsetChange(NamedTuple):
+    """The offset of a joint or an actuator, and its new value."""
 
     tunable: Tunable
     new: float
 
-    @property
-    def member_name(self) -> str:
-        """The joint or the actuator."""
-        return self.tunable.path[1]
-
-    @property
-    def old(self) -> float:
-        """The offset before."""
-        return self.tunable.value
-
     def __str__(self) -> str:
         """Return the change in words, with all digits."""
-        return f'{self.member_name}: offset {self.old!r} -> {self.new!r}'
+        return f'{self.tunable.path[1]}: offset {self.tunable.value!r} -> {self.new!r}'
 
 
 def list_zeroable_joints(robot: RobotTransmissions) -> tuple[str, ...]:
     """Return the joints that have an offset, or offsets of actuators, in the robot's order."""
-    names = {offset.path[1] for offset in list_offsets(robot, 'joints')}
-    for binding in _list_actuator_offset_bindings(robot):
-        names.update(member.name for member in binding.spec.joints)
-    return tuple(name for name in robot.joint_names if name in names)
+    offsets, solved = _find_offsets(robot)
+    return tuple(name for name in robot.joint_names if name in offsets or name in solved)
 
 
 def list_wanted_positions(
@@ -187,12 +177,7 @@ def compute_zero_offsets(
         wanted position cannot be reached (``unreachable``); or if its offset is not additive
         (``not_additive``).
     """
-    offsets = {offset.path[1]: offset for offset in list_offsets(robot, 'joints')}
-    solved = {
-        member.name: binding
-        for binding in _list_actuator_offset_bindings(robot)
-        for member in binding.spec.joints
-    }
+    offsets, solved = _find_offsets(robot)
     position = robot.actuator_to_joint('position', actuators[0])
     for joint in wanted:
         if joint not in robot.joint_names:
@@ -235,19 +220,24 @@ def list_offsets(robot: RobotTransmissions, side: str) -> list[Tunable]:
 
     :param side: ``joints`` or ``actuators``.
     """
-    return [
-        tunable
-        for tunables in robot.tunables.values()
-        for tunable in tunables
-        if len(tunable.path) == 3 and tunable.path[0] == side and tunable.path[2] == 'offset'
-    ]
+    tunables = chain.from_iterable(robot.tunables.values())
+    return [tunable for tunable in tunables if tunable.path[::2] == (side, 'offset')]
 
 
-def _list_actuator_offset_bindings(robot: RobotTransmissions) -> list[Binding]:
-    """Return the transmissions with offsets of actuators and no offsets of joints."""
+def _find_offsets(
+    robot: RobotTransmissions,
+) -> tuple[dict[str, Tunable], dict[str, Binding]]:
+    """Return offsets by joint, and transmissions with offsets of actuators only, by joint."""
+    offsets = list_offsets(robot, 'joints')
     names = {offset.transmission for offset in list_offsets(robot, 'actuators')}
-    names -= {offset.transmission for offset in list_offsets(robot, 'joints')}
-    return [binding for binding in robot.bindings if binding.spec.name in names]
+    names -= {offset.transmission for offset in offsets}
+    solved = {
+        member.name: binding
+        for binding in robot.bindings
+        if binding.spec.name in names
+        for member in binding.spec.joints
+    }
+    return {offset.path[1]: offset for offset in offsets}, solved
 
 
 def _solve_actuator_offsets(
@@ -320,7 +310,7 @@ def _check_result(
         after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
-    by_joint = {one.member_name: one for one in changes if one.tunable.path[0] == 'joints'}
+    by_joint = {one.tunable.path[1]: one for one in changes if one.tunable.path[0] == 'joints'}
     for joint, target in wanted.items():
         number = robot.joint_names.index(joint)
         if joint in solved:
@@ -329,7 +319,7 @@ def _check_result(
         else:
             change = by_joint[joint]
             name, about = change.tunable.transmission, f'the offset {change.new!r}'
-            scale = 1.0 + sum(map(abs, (target, before[number], change.old, change.new)))
+            scale = 1.0 + sum(map(abs, (target, before[number], change.tunable.value, change.new)))
         if not abs(after[number] - target) <= _TOLERANCE * scale:
             raise MessageError(
                 'not_additive', f'with {about}, {name} does not map {joint} to {target!r}'
@@ -354,13 +344,9 @@ def compute_absolute_targets(
     """
     positions = dict(zip(robot.joint_names, absolute.tolist(), strict=True))
     measured = {name: value for name, value in positions.items() if math.isfinite(value)}
-    with_offset = list_zeroable_joints(robot)
-    owners = {
-        member.name: binding.spec.name
-        for binding in robot.bindings
-        for member in binding.spec.joints
-        if member.name in with_offset
-    }
+    offsets, solved = _find_offsets(robot)
+    owners = {name: offset.transmission for name, offset in offsets.items()}
+    owners |= {name: binding.spec.name for name, binding in solved.items()}
     of_joints = {name for name, owner in owners.items() if owner in robot.ignore_absolute_encoder}
     for name in names:
         if name in owners and name not in of_joints:

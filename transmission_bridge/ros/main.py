@@ -1,12 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Run a node by its command line. ROS is imported only when the command runs."""
+"""
+The programs ``bridge_node`` and ``driver_node``: command line, then node.
+
+Entry points call ``run_bridge`` and ``run_driver``; tools and tests without installed scripts run
+``python3 -m transmission_bridge.ros.main PROGRAM ...``. ROS is imported only when a program runs.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 import sys
@@ -15,31 +21,37 @@ from typing import Any
 from transmission_bridge.errors import describe_unknown_option
 from transmission_bridge.ros.process import run
 
+#: By program: class of its node, which takes ``parameter_overrides`` and has ``shut_down``; its
+#: purpose; and a command line with ROS arguments for the help text.
+_PROGRAMS = {
+    'bridge_node': (
+        'TransmissionBridge',
+        'Give an actuator-space robot driver a joint-space interface, from the transmissions in '
+        'the robot description.',
+        'Example with ROS arguments: bridge_node --urdf robot.urdf --ros-args -p limits:=reject',
+    ),
+    'driver_node': (
+        'DriverNode',
+        'Run a driver in Python on the topics actuator_states and actuator_commands.',
+        'Example with ROS arguments: driver_node --urdf robot.urdf --ros-args -p block:=left_arm',
+    ),
+}
 
-def run_node_command(
-    program: str,
-    node_class: str,
-    description: str,
-    example: str,
-    args: Sequence[str] | None,
-    *,
-    is_bridge: bool = False,
-) -> int:
+
+def run_program(program: str, args: Sequence[str] | None = None) -> int:
     """
-    Run a node with a robot description as a process.
+    Run a node with a robot description until a signal stops it.
 
-    :param program: Its name on the command line, and its module in ``ros``.
-    :param node_class: Its class, which takes ``parameter_overrides``, and has ``shut_down``.
-    :param description: Its purpose, in a sentence.
-    :param example: A command line with ROS arguments, for the help text.
+    The bridge can simulate its drivers, and starts by itself if it is given a description.
+
+    :param program: ``bridge_node`` or ``driver_node``, which is also its module in ``ros``.
     :param args: Command line without the program's name, ``sys.argv[1:]`` by default.
-    :param is_bridge: Whether the node can simulate its drivers, and starts by itself if it is
-        given a description.
     :returns: The exit code: 0, or 1 if the description or a parameter cannot be used. A mistake
         in the command line exits with 2, as in argparse.
     """
+    is_bridge = program == 'bridge_node'
     given = list(sys.argv[1:] if args is None else args)
-    parser = _make_parser(program, description, example, is_bridge=is_bridge)
+    parser = _make_parser(program, is_bridge=is_bridge)
     own = remove_ros_arguments(given)
     problem = describe_unknown_option(own, parser)
     if not problem and '--params-file' in given:
@@ -78,7 +90,7 @@ def run_node_command(
         more = {'autostart': bool(options.urdf)} if is_bridge else {}
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         module = import_module(f'transmission_bridge.ros.{program}')
-        node = getattr(module, node_class)(parameter_overrides=overrides, **more)
+        node = getattr(module, _PROGRAMS[program][0])(parameter_overrides=overrides, **more)
         for sentence in warn_of_unused_parameter_files(given, node.get_fully_qualified_name()):
             node.get_logger().warning(sentence)
         return node
@@ -91,11 +103,10 @@ def run_node_command(
     )
 
 
-def _make_parser(
-    program: str, description: str, example: str, *, is_bridge: bool
-) -> argparse.ArgumentParser:
+def _make_parser(program: str, *, is_bridge: bool) -> argparse.ArgumentParser:
+    _, purpose, example = _PROGRAMS[program]
     parser = argparse.ArgumentParser(
-        prog=program, description=description, epilog=example, allow_abbrev=False
+        prog=program, description=purpose, epilog=example, allow_abbrev=False
     )
     parser.add_argument(
         '--executor',
@@ -178,3 +189,10 @@ def remove_ros_arguments(arguments: Sequence[str]) -> list[str]:
         elif not is_ros:
             own.append(argument)
     return own
+
+
+#: Entry points.
+run_bridge, run_driver = (partial(run_program, program) for program in _PROGRAMS)
+
+if __name__ == '__main__':
+    raise SystemExit(run_program(sys.argv[1], sys.argv[2:]))
