@@ -43,7 +43,7 @@ def test_a_dump_is_yaml_with_the_same_values_and_types(values):
 
 def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
     """Else it is for every node, and says so."""
-    numbers = [('wrist', [(('joints', 'roll', 'offset'), 2.0, '')])]
+    numbers = [('transmissions.wrist.joints.roll.offset', 2.0, '')]
     named = format_parameter_file(format_numbers(numbers), '/left/bridge', 'Numbers')
     for_all = format_parameter_file(format_numbers(numbers), heading='Numbers')
     assert named.startswith('# Numbers\n/left/bridge:\n  ros__parameters:\n')

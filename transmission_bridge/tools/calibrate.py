@@ -12,16 +12,15 @@ from pathlib import Path
 import sys
 import textwrap
 
-from transmission_bridge.bridge.options import PREFIX
+from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
-from transmission_bridge.tools.calibration import lerobot, orca
+from transmission_bridge.tools.calibration import servo_files
 from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
-from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
-from transmission_bridge.tools.calibration.moved import SIDES
+from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration, Range, SIDES
 from transmission_bridge.tools.calibration.numbers import Known
-from transmission_bridge.tools.calibration.outcome import name_values, Outcome
+from transmission_bridge.tools.calibration.outcome import judge_transmission, name_values, Outcome
 from transmission_bridge.tools.cli import (
     aligned,
     columns_of,
@@ -41,9 +40,6 @@ from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.watch_screen import draw_page, Line
 from transmission_bridge.transmissions import RobotTransmissions
-
-#: Lower and upper end.
-Range = tuple[float, float]
 
 #: Seconds between updates of the screen.
 _PERIOD = 0.1
@@ -75,9 +71,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
         console.err.line(wrapped(printable(note), console.err.width))
-    outcomes, stops = [hand.judge(moved) for moved in hand.transmissions], dict[str, Range]()
-    node = ''
-    if not files:
+    stops, node = dict[str, Range](), ''
+    if files:
+        outcomes = [judge_transmission(moved) for moved in hand.transmissions]
+    else:
         outcomes, stops, node = _calibrate_live(options, console, setup, robot, hand)
     if not outcomes:
         console.err.line('ended without writing')
@@ -91,13 +88,12 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         console.err.line(AFTERWARDS)
     good = [outcome for outcome in outcomes if not outcome.refusal]
     if options.output and good:
-        before = {name: f'was {tunable.value:.9g}' for name, tunable in robot.parameters.items()}
-        entries = []
-        for outcome in good:
-            name, guess = outcome.transmission, ', a guess' * outcome.is_guess
-            values = outcome.values.items()
-            note = {path: before['.'.join((name, *path))] + guess for path, _ in values}
-            entries.append((name, [(path, value, note[path]) for path, value in values]))
+        before = {PREFIX + name: tunable.value for name, tunable in robot.parameters.items()}
+        entries = [
+            (name, value, f'was {before[name]:.9g}' + ', a guess' * outcome.is_guess)
+            for outcome in good
+            for name, value in name_values([outcome]).items()
+        ]
         heading = (
             'Found by "transmission_bridge calibrate"\n'
             'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE'
@@ -118,16 +114,16 @@ def _read_files(
     rows: dict[str, Known] = {}
     notes: list[str] = []
     if options.lerobot:
-        ranges = lerobot.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
-        given, remarks = lerobot.list_rows(
+        ranges = servo_files.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
+        rows, notes = servo_files.list_lerobot_rows(
             robot, ranges, is_confirmed=options.stops, is_free=options.reductions
         )
-        rows, notes = rows | given, notes + remarks
     if options.orca:
-        config = str(Path(options.orca).with_name('config.yaml'))
+        config = str(Path(options.orca).with_name(servo_files.CONFIG))
         files = (config, options.orca)
-        hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
-        given, remarks = orca.list_rows(robot, hands)
+        data = read_robot_file(config), read_robot_file(options.orca)
+        hands = servo_files.read_orca(*data, files)
+        given, remarks = servo_files.list_orca_rows(robot, hands)
         rows, notes = rows | given, notes + remarks
         for moved in hand.transmissions:
             moved.is_free |= moved.name in given and moved.binding.transmission.is_constant
@@ -176,9 +172,8 @@ def _calibrate_live(
                 screen.handle_keys(read_keys())
                 written = guide.written
                 if options.store and written:
-                    numbers = name_values(written).items()
-                    values = {PREFIX + name: value for name, value in numbers}
-                    stored, reason = client.wait_for_answer(partial(client.store_numbers, values))
+                    send = partial(client.store_numbers, name_values(written))
+                    stored, reason = client.wait_for_answer(send)
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
                         written = None
@@ -219,18 +214,14 @@ def list_result_lines(
     stops: Mapping[str, Range],
 ) -> Iterator[str]:
     """Yield the numbers before and after, their uncertainty, and what is missing."""
-    before = {parameter.name: parameter.value for parameter in robot.parameters.values()}
     rows = [('NUMBER', 'BEFORE', 'AFTER')]
     rows += [
-        (name, f'{before[name]:.6g}', f'{value:.6g}')
-        for name, value in name_values(outcomes).items()
+        (name, f'{robot.parameters[name].value:.6g}', f'{value:.6g}')
+        for name, value in strip_prefixes(name_values(outcomes)).items()
     ]
     tracks = {track.name: track for moved in hand.transmissions for track in moved.tracks}
     for joint, measured in stops.items():
-        limits = tracks[joint].limits
-        for side, old, new in zip(
-            SIDES.values(), (limits.lower, limits.upper), measured, strict=True
-        ):
+        for side, old, new in zip(SIDES.values(), tracks[joint].limits, measured, strict=True):
             rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
     yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
     for outcome in outcomes:

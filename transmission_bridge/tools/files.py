@@ -28,7 +28,6 @@ from transmission_bridge.bridge.options import (
     read_parameters,
 )
 from transmission_bridge.tools.cli import optional, UsageError
-from transmission_bridge.transmissions import ParameterPath
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
@@ -226,8 +225,8 @@ def _iterate_yaml_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
         yield from leaves
 
 
-#: A path below the transmission's name, the value, and a remark.
-Entry = tuple[ParameterPath, float, str]
+#: The full name of a parameter, its value, and a remark.
+Entry = tuple[str, float, str]
 
 #: A name that needs no quotes.
 _PLAIN = re.compile(r'[A-Za-z_][\w./-]*')
@@ -240,13 +239,11 @@ _ABOUT_EVERY_NODE = (
 )
 
 
-def format_numbers(transmissions: Iterable[tuple[str, Iterable[Entry]]]) -> Iterator[str]:
-    """Yield a line for each number of each transmission."""
-    for name, entries in transmissions:
-        for path, value, remark in entries:
-            full = PREFIX + '.'.join((name, *path))
-            key = full if _PLAIN.fullmatch(full) else json.dumps(full)
-            yield f'{key}: {format_yaml_number(value)}' + (f'  # {remark}' if remark else '')
+def format_numbers(numbers: Iterable[Entry]) -> Iterator[str]:
+    """Yield a line for each number."""
+    for name, value, remark in numbers:
+        key = name if _PLAIN.fullmatch(name) else json.dumps(name)
+        yield f'{key}: {format_yaml_number(value)}' + (f'  # {remark}' if remark else '')
 
 
 def format_parameter_file(lines: Iterable[str], node: str = '', heading: str = '') -> str:

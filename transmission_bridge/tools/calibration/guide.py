@@ -15,15 +15,21 @@ from functools import partial
 import math
 from typing import NamedTuple
 
-from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.moved import (
+from transmission_bridge.tools.calibration.hand import (
     BACK,
+    HandCalibration,
     JointTrack,
     LEAST,
     MovedTransmission,
+    Range,
     SIDES,
 )
-from transmission_bridge.tools.calibration.outcome import APPROACHES, measure_stops, Outcome
+from transmission_bridge.tools.calibration.outcome import (
+    APPROACHES,
+    judge_transmission,
+    measure_stops,
+    Outcome,
+)
 
 #: For the end.
 AFTERWARDS = 'Before the torque returns, command the driver from its measured position.'
@@ -370,7 +376,7 @@ class HandGuide:
         """Return what is known of a transmission; computed again only after a change."""
         state = self.hand.is_confirmed, moved.knowledge
         if self._judged.get(moved.name, (None,))[0] != state:
-            self._judged[moved.name] = state, self.hand.judge(moved)
+            self._judged[moved.name] = state, judge_transmission(moved, is_confirmed=state[0])
         return self._judged[moved.name][1]
 
     @property
@@ -379,7 +385,7 @@ class HandGuide:
         return [self.judge(moved) for moved in self._included]
 
     @property
-    def stops(self) -> dict[str, tuple[float, float]]:
+    def stops(self) -> dict[str, Range]:
         """Measured ranges of joints [rad or m], by name; see :func:`measure_stops`."""
         ranges = [measure_stops(moved, self.judge(moved)) for moved in self._included]
         return {name: limits for measured in ranges for name, limits in measured.items()}

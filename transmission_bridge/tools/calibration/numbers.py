@@ -97,30 +97,16 @@ class Fit:
         return float(known.max(initial=0.0))
 
 
-def list_offsets(binding: Binding) -> tuple[ParameterPath, ...]:
-    """Return the offsets of the joints."""
-    paths = (tunable.path for tunable in binding.tunables)
-    return tuple(path for path in paths if path[0] == 'joints' and path[-1] == 'offset')
-
-
 def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
     """Return the reductions of the side that states them, because only products are known."""
-    reductions = [tunable.path for tunable in binding.tunables if tunable.path[-1] == _REDUCTION]
-    stated = {
-        (side, member.name)
-        for side, members in (
-            ('actuators', binding.spec.actuators),
-            ('joints', binding.spec.joints),
-        )
-        for member in members
-        if _REDUCTION in member.given
-    }
+    members = [('actuators', member) for member in binding.spec.actuators]
+    members += [('joints', member) for member in binding.spec.joints]
+    stated = {(side, member.name) for side, member in members if _REDUCTION in member.given}
+    paths = [tunable.path for tunable in binding.tunables if tunable.path[-1] == _REDUCTION]
+    paths = [path for path in paths if path[0] in ('actuators', 'joints')]
     # The actuators, if they state one or the joints state none.
-    sides = sorted(
-        {path[0] for path in reductions if path[:2] in stated} or {'actuators', 'joints'}
-    )
-    paths = [tuple(path for path in reductions if path[0] == side) for side in sides]
-    return next(filter(None, paths), ())
+    sides = [path[0] for path in paths if path[:2] in stated] or [path[0] for path in paths]
+    return tuple(path for path in paths if path[0] == min(sides))
 
 
 class NumberMap:
@@ -337,7 +323,8 @@ def list_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]
             zero.place: zero for path in maps.numbers for zero in _match(maps, path, at, slopes)
         }
         return tuple(zeros.values()) if len(zeros) == len(unit) else ()
-    return tuple(Zero(path) for path in list_offsets(maps.binding))
+    paths = [tunable.path for tunable in maps.binding.tunables]
+    return tuple(Zero(path) for path in paths if path[0] == 'joints' and path[-1] == 'offset')
 
 
 def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> Iterator[Zero]:
@@ -354,15 +341,13 @@ def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> It
             yield Zero(path, place, factor)
 
 
-def guess_zeros(
-    maps: NumberMap, zeros: Sequence[Zero], known: Known, middle: Array
-) -> dict[ParameterPath, float]:
+def guess_zeros(maps: NumberMap, known: Known, middle: Array) -> dict[ParameterPath, float]:
     """
     Return first values of the zeros of actuators: the best of those that follow from a row.
 
     :param middle: The middle of the range of each joint [rad or m], where a joint is unknown.
     """
-    moved = [zero for zero in zeros if zero.place is not None]
+    moved = [zero for zero in maps.zeros if zero.place is not None]
     if not moved:
         return {}
     places = np.where(np.isfinite(known.joints), known.joints, middle)
@@ -388,88 +373,54 @@ def guess_zeros(
 # -- Directions -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Move:
-    """
-    A joint was moved by hand towards positive.
-
-    :param joint: Its place in the transmission.
-    :param way: The motion of the actuators, shape ``(n_actuators,)``.
-    """
-
-    joint: int
-    way: Array
-
-
-@dataclass(frozen=True)
-class Signs:
-    """
-    Signs of reductions that explain how joints were moved.
-
-    :param values: Reductions with another sign than now; ``None`` if no signs explain the motion.
-    :param problem: What is wrong and where to change it, or which motion is missing.
-    """
-
-    values: Mapping[ParameterPath, float] | None
-    problem: str = ''
-
-
-def compute_signs(maps: NumberMap, moves: Sequence[Move], middle: Array) -> Signs:
+def compute_signs(
+    maps: NumberMap, moves: Mapping[int, Array], middle: Array
+) -> tuple[Mapping[ParameterPath, float] | None, str]:
     """
     Return the signs of reductions for which each move is positive at its joint.
 
     The joints that were not moved by hand stay behind. Without a solution, the motion with
     exchanged actuators is tried, to say what is wrong.
 
+    :param moves: The motion of the actuators by the place of each joint that was moved by hand
+        towards positive, all joints of the transmission.
     :param middle: The middle of the range of each joint [rad or m].
+    :returns: Reductions with another sign than now, as few as possible, ``None`` if no signs
+        explain the motion; then also what is wrong and where to change it.
     """
-    joints = [member.name for member in maps.binding.spec.joints]
-    moved = {move.joint for move in moves}
-    if missing := [name for place, name in enumerate(joints) if place not in moved]:
-        return Signs(None, f'move {" and ".join(missing)} towards positive')
-    straight = range(len(maps.binding.spec.actuators))
-    if fitting := _list_fitting(maps, moves, straight, middle):
-        values = min(fitting, key=len)
-        return Signs(values)
     names = [member.name for member in maps.binding.spec.actuators]
-    for order in itertools.permutations(straight):
-        if list(order) != list(straight) and _list_fitting(maps, moves, order, middle):
-            swapped = [names[place] for place, other in enumerate(order) if place != other]
-            return Signs(
-                None,
+    for order in itertools.permutations(range(len(names))):  # first as they are
+        values = _find_signs(maps, {joint: way[[*order]] for joint, way in moves.items()}, middle)
+        swapped = [names[place] for place, other in enumerate(order) if place != other]
+        if values is not None and swapped:
+            return None, (
                 f'the motion fits if {" and ".join(swapped)} are exchanged: exchange their names '
-                'in the <transmission>, or their wires or numbers in the driver',
+                'in the <transmission>, or their wires or numbers in the driver'
             )
-    return Signs(
-        None,
+        if values is not None:
+            return values, ''
+    return None, (
         f"no signs of the reductions of '{maps.binding.spec.name}' explain this motion: "
-        f'reverse the count of {" or ".join(names)} in the driver, or check the mechanism',
+        f'reverse the count of {" or ".join(names)} in the driver, or check the mechanism'
     )
 
 
-def _list_fitting(
-    maps: NumberMap, moves: Sequence[Move], order: Sequence[int], middle: Array
-) -> list[dict[ParameterPath, float]]:
-    fitting = []
-    for values in _list_sign_changes(maps):
-        slopes = maps.slopes(values, middle)
-        ways = [(move.joint, slopes @ move.way[list(order)]) for move in moves]
-        if all(_is_positive(joint, way) for joint, way in ways):
-            fitting.append(values)
-    return fitting
-
-
-def _list_sign_changes(maps: NumberMap) -> Iterator[dict[ParameterPath, float]]:
-    """Yield each choice of signs, the present one first, that the type accepts."""
+def _find_signs(
+    maps: NumberMap, moves: Mapping[int, Array], middle: Array
+) -> dict[ParameterPath, float] | None:
+    """Return the fewest changes of signs that the type accepts and that explain the moves."""
     paths = list_reductions(maps.binding)
-    for count in range(len(paths) + 1):
-        for chosen in itertools.combinations(paths, count):
-            values = {path: -maps.numbers[path] for path in chosen}
-            try:
-                maps.build(values)
-            except TransmissionBridgeError:
-                continue
-            yield values
+    for chosen in itertools.chain.from_iterable(
+        itertools.combinations(paths, count) for count in range(len(paths) + 1)
+    ):
+        values = {path: -maps.numbers[path] for path in chosen}
+        try:
+            slopes = maps.slopes(values, middle)
+        except TransmissionBridgeError:
+            continue
+        if all(_is_positive(joint, slopes @ way) for joint, way in moves.items()):
+            return values
+    return None
 
 
 def _is_positive(joint: int, way: Array) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.tools.calibration.guide import (
     Act,
     AFTERWARDS,
@@ -76,7 +75,7 @@ class CalibratePanel:
         if guide is not None:
             guide.update()
             step, known = guide.step, [each for each in guide.outcomes if not each.refusal]
-            if values := {PREFIX + name: value for name, value in name_values(known).items()}:
+            if values := name_values(known):
                 page.preview = page.model.preview_change(values, page.state.actuators[0])
         page.pose = step.pose
         self._show_step(step, guide)

@@ -356,11 +356,10 @@ class TuneModel:
         :param limits: Lower and upper limit by joint [rad or m], for a description.
         :raises ParameterError: If a number cannot be written.
         """
-        changed = self.list_changes()
-        entries = []
-        for name, (before, now) in changed.items():
-            tunable, note = self._described[name], f'{before!r} in the URDF'
-            entries.append((tunable.transmission, [(tunable.path, now, note)]))
+        entries = [
+            (name, now, f'{before!r} in the URDF')
+            for name, (before, now) in self.list_changes().items()
+        ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
         document = output, self._description
         data = render_numbers(*document, entries, heading, node=node, limits=limits)

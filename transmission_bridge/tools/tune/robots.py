@@ -348,7 +348,7 @@ class BridgeRobot(BridgeClient):
             finish_storing('', '')
             return
         guide.resume('the numbers are being stored')
-        self.store_numbers({PREFIX + name: x for name, x in values.items()}, finish_storing)
+        self.store_numbers(values, finish_storing)
 
     # -- for the page ----------------------------------------------------------------------------
 
