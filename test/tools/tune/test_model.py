@@ -101,7 +101,7 @@ def test_joints_are_read_where_they_are_said_to_be(position, wanted):
     """Zero here is the same with zeros; joints that are not named stay."""
     model = model_of()
     state = at(model, position)
-    values = model.compute_placing_offsets(wanted, state, NOBODY, 0.01)
+    values = model.compute_placing_offsets(wanted, state, NOBODY)
     before = model.robot.actuator_to_joint('position', state[0])
     after = model.preview_change(values, state[0]).robot.actuator_to_joint('position', state[0])
     expected = [wanted.get(name, was) for name, was in zip(JOINTS, before, strict=True)]
@@ -118,7 +118,7 @@ def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set(position, velo
     state = at(model_of(), position)
     state[1] = velocity
     with pytest.raises(MessageError, match=words):
-        model_of().compute_placing_offsets({'elbow': 0.0}, state, held, 0.01)
+        model_of().compute_placing_offsets({'elbow': 0.0}, state, held)
 
 
 @given(POSITIONS, st.floats(-1.0, 1.0), st.floats(0.3, 3.0))

@@ -38,6 +38,9 @@ _ONE_STEP = 1.0
 #: Undo steps that are stored.
 _MOST_STEPS = 1000
 
+#: Speed above which a joint is moving [rad/s or m/s], the default of the bridge.
+_MOVING = 0.01
+
 #: Entries of a Jacobian below this share of the largest one, and differences of positions below it
 #: [rad or m], are rounding errors.
 _ROUNDING = 1e-9
@@ -268,7 +271,7 @@ class TuneModel:
     # -- proposals -------------------------------------------------------------------------------
 
     def compute_placing_offsets(
-        self, wanted: Mapping[str, float], actuators: Array, held: Mask, max_velocity: float
+        self, wanted: Mapping[str, float], actuators: Array, held: Mask
     ) -> dict[str, float]:
         """
         Return the offsets for which joints have known positions now.
@@ -277,11 +280,10 @@ class TuneModel:
         :param actuators: Present positions, velocities, efforts at the motors in SI, shape
             ``(3, n_actuators)``.
         :param held: Mask of the joints that are commanded, shape ``(n_joints,)``.
-        :param max_velocity: Speed above which a joint is moving [rad/s or m/s].
         :raises MessageError: As :func:`compute_zero_offsets`.
         """
         changes = compute_zero_offsets(
-            self.robot, wanted, actuators, held=held, max_velocity=max_velocity
+            self.robot, wanted, actuators, held=held, max_velocity=_MOVING
         )
         return {PREFIX + change.tunable.name: change.new for change in changes}
 

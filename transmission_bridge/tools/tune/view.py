@@ -10,17 +10,21 @@ numbers and from the state of the robot. The large panels have modules of their 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from transmission_bridge.errors import shortened
+from transmission_bridge.errors import shortened, TransmissionBridgeError
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.calibrate_panel import CalibratePanel
-from transmission_bridge.tools.tune.page import Page
+from transmission_bridge.tools.tune.model import SavedFile
+from transmission_bridge.tools.tune.page import OPEN, Page
 from transmission_bridge.tools.tune.robots import FileRobot
-from transmission_bridge.tools.tune.save_panel import SavePanel
 from transmission_bridge.tools.tune.session import TuneSession
 from transmission_bridge.tools.tune.texts import format_line, format_note
 from transmission_bridge.tools.tune.tune_panel import TunePanel
@@ -31,7 +35,7 @@ _MOST_JOINTS = 300
 
 class RobotPanel:
     """
-    The panel.
+    The tab with what is known of the robot.
 
     :param set_degrees: Is called if the units of angles change.
     """
@@ -74,6 +78,84 @@ class RobotPanel:
     def _reset_view(self, _: str) -> None:
         if self._page.session.scene is not None:
             self._page.session.scene.reset_view(self._page.client)
+
+
+#: Names of parameter files, which have no limits of joints.
+_PARAMETER_FILES = ('.yaml', '.yml')
+
+
+class SavePanel:
+    """The tab that saves numbers, and measured stops, into a file."""
+
+    def __init__(self, page: Page, tab: Any) -> None:
+        self._page, self._widgets = page, page.make_widgets(tab)
+        self._writes_stops = False
+        #: The file with the shown changes, ``None`` without any, and a text about it.
+        self._shown: tuple[object, SavedFile | None] = None, None
+        self._message = ''
+
+    def show(self) -> None:
+        """Show the present state."""
+        page, session, add_widget = self._page, self._page.session, self._widgets.add_widget
+        output, changes = session.settings.output, [*self._list_changes()]
+        if self._shown[0] != (page.model, changes):
+            self._message = ''
+            self._shown = (page.model, changes), self._render_file() if changes else None
+        saved, label = self._shown[1], 'Write the stops as <limit> too'
+        self._widgets.add_text(texts.format_changes(changes, page.units))
+        add_widget(
+            *('checkbox', label, partial(setattr, self, '_writes_stops')),
+            value=self._writes_stops,
+            visible=bool(session.robot.stops) and not output.endswith(_PARAMETER_FILES),
+        )
+        is_ready = bool(output and saved and session.settings.may_change)
+        add_widget(
+            *('button', 'write', self._write),
+            label=f'Write {Path(output).name or "the file"}',
+            color='green' if is_ready else 'gray',
+            disabled=not is_ready,
+        )
+        hint = '' if changes else 'nothing differs from the URDF'
+        if not output:
+            hint = 'To save, start with --output FILE (.urdf or .yaml).'
+        difference = '' if saved is None else texts.format_difference(saved.lines)
+        self._widgets.add_text(self._message or format_note(hint, 'dim'))
+        self._widgets.add_text(difference)
+        self._widgets.show_changes()
+
+    def _list_changes(self) -> Iterator[tuple[str, str, str, float, float]]:
+        """Yield member, number, unit, value in the description and now of each difference."""
+        for name, values in self._page.model.list_changes().items():
+            _, unit, tunable = self._page.model.find_number(name)
+            *members, last = tunable.path
+            member = members[-1] if members else tunable.transmission
+            yield member, last.removeprefix('mechanical_'), unit, *values
+        stops = self._page.session.robot.stops.items()
+        for joint, measured in stops if self._writes_stops else ():
+            *limits, unit = self._page.model.limits.get(joint, OPEN)
+            for side, old, new in zip(('lower', 'upper'), limits, measured, strict=True):
+                yield joint, f'{side} limit', unit, old, new
+
+    def _render_file(self) -> SavedFile | None:
+        robot, output = self._page.session.robot, self._page.session.settings.output
+        stops = robot.stops if self._writes_stops else {}
+        try:
+            return self._page.model.render_file(output or 'robot.urdf', robot.bridge, stops)
+        except (UsageError, TransmissionBridgeError) as error:
+            self._message = format_note(str(error), 'bad')
+            return None
+
+    def _write(self, _: Any) -> None:
+        """Write the file that is shown, without later changes."""
+        settings, saved = self._page.session.settings, self._shown[1]
+        if saved is None or not settings.output or not settings.may_change:
+            return
+        try:
+            write_output(settings.output, saved.data, force=settings.force)
+        except UsageError as error:
+            self._message = format_note(str(error), 'bad')
+        else:
+            self._message = format_note(f'written: {settings.output}', 'good')
 
 
 class PageView:
