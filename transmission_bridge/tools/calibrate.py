@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 import sys
 import textwrap
@@ -172,8 +171,9 @@ def _calibrate_live(
                 screen.handle_keys(read_keys())
                 written = guide.written
                 if options.store and written:
-                    send = partial(client.store_numbers, name_values(written))
-                    stored, reason = client.wait_for_answer(send)
+                    stored, reason = client.wait_for_answer(
+                        client.set_parameters, name_values(written), is_stored=True
+                    )
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
                         written = None

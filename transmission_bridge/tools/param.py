@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 import math
 from typing import Any
 
@@ -45,11 +44,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             raise UsageError(f"'{name}' is given twice")
         values[name] = read_parameter_value(value)
     with open_bridge('param', options.node, console) as client:
+        available = require_answer(client, client.send_request, 'list_parameters')
         if verb == 'dump':
             prefix = words[0] if words else PREFIX
-            dumped = require_answer(client, partial(client.get_parameters, [], prefix=prefix))
+            dumped = require_answer(client, client.get_parameters, [], prefix=prefix)
             if not dumped:
-                available = require_answer(client, client.list_parameters)
                 raise FailedError(
                     f"{client.bridge} has no parameters that begin with '{prefix}'"
                     + _explain_absence(client, prefix, available)
@@ -57,7 +56,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             text = format_parameter_file(format_parameters(dumped), client.bridge)
         else:
             names = words if verb == 'get' else [*values]
-            available = require_answer(client, client.list_parameters)
             for name in names:
                 if name not in available:
                     raise UsageError(
@@ -65,8 +63,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                         + _explain_absence(client, name, available)
                     )
             if verb == 'set':
-                require_answer(client, partial(client.set_parameters, values))
-            answer = require_answer(client, partial(client.get_parameters, names))
+                require_answer(client, client.set_parameters, values)
+            answer = require_answer(client, client.get_parameters, names)
             # In the order of the arguments.
             lines = format_parameters({name: answer[name] for name in names if name in answer})
             text = ''.join(f'{line}\n' for line in lines)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 import math
 import sys
 from typing import Any
@@ -51,7 +50,7 @@ def _read_targets(words: Sequence[str]) -> dict[str, float]:
 
 def _confirm(client: BridgeClient, console: Console, *, absolute: bool) -> bool:
     """List the offsets that would change, and return whether the user wants it."""
-    asked = require_answer(client, partial(client.get_parameters, [_JOINTS], prefix=PREFIX))
+    asked = require_answer(client, client.get_parameters, [_JOINTS], prefix=PREFIX)
     offsets = list_offsets(asked, asked.pop(_JOINTS, None) or ())
     source = 'as their absolute encoders measure' if absolute else f'as {_POSITIONS} says'
     console.err.line(f'the present positions of these joints become those {source}:')
@@ -77,13 +76,13 @@ def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute
 
     :raises FailedError: If the bridge rejects it, or has no such joint.
     """
-    send = partial(client.zero_joints, absolute=absolute)
+    request = client.send_request, 'zero_from_absolute' if absolute else 'zero'
     if not targets:
-        return str(require_answer(client, send))
-    before = require_answer(client, partial(client.get_parameters, [_JOINTS, _POSITIONS]))
+        return str(require_answer(client, *request))
+    before = require_answer(client, client.get_parameters, [_JOINTS, _POSITIONS])
     try:
         _set_targets(client, [*targets], [*targets.values()])
-        return str(require_answer(client, send))
+        return str(require_answer(client, *request))
     finally:
         _set_targets(client, *(before.get(name) or () for name in (_JOINTS, _POSITIONS)))
 
@@ -97,4 +96,4 @@ def _set_targets(client: BridgeClient, joints: Any, positions: Any) -> None:
         Parameter(_POSITIONS, Parameter.Type.DOUBLE_ARRAY, list(positions)),
     )
     messages = {parameter.name: parameter.get_parameter_value() for parameter in values}
-    require_answer(client, partial(client.set_parameters, messages))
+    require_answer(client, client.set_parameters, messages)

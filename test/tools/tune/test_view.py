@@ -342,7 +342,7 @@ class HandMoved(BridgeRobot):
         """Begin without topics."""
         self.calibration = HandGuide(self.arm.hand, {})
 
-    def store_numbers(self, values, done) -> None:
+    def set_parameters(self, values, done, **_) -> None:
         """Answer at once."""
         self.model.accept_values(values)
         done('12 numbers in tuned.json', '')

@@ -348,7 +348,7 @@ class BridgeRobot(BridgeClient):
             finish_storing('', '')
             return
         guide.resume('the numbers are being stored')
-        self.store_numbers(values, finish_storing)
+        self.set_parameters(values, finish_storing, is_stored=True)
 
     # -- for the page ----------------------------------------------------------------------------
 
