@@ -16,7 +16,7 @@ from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import servo_files
-from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
+from transmission_bridge.tools.calibration.guide import Act, AFTERWARDS, HandGuide
 from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration, Range, SIDES
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.outcome import judge_transmission, name_values, Outcome
@@ -25,6 +25,7 @@ from transmission_bridge.tools.cli import (
     columns_of,
     Console,
     Exit,
+    Line,
     live_table,
     named_values,
     open_keys,
@@ -37,7 +38,6 @@ from transmission_bridge.tools.cli import (
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
-from transmission_bridge.tools.watch_screen import draw_page, Line
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: Seconds between updates of the screen.
@@ -161,8 +161,8 @@ def _calibrate_live(
         client.follow_topics(feed.receivers)
         guide = HandGuide(hand, pose, feed.describe_obstacle)
         guide.wants_limits, screen = options.limits, HandScreen(guide)
-        with live_table(console) as live, open_keys(live and sys.stdin) as read_keys:
-            if live is None:
+        with live_table(console) as draw, open_keys(draw and sys.stdin) as read_keys:
+            if draw is None:
                 raise UsageError('calibration by hand needs a terminal, and rich')
             written = guide.written
             while written is None:
@@ -177,7 +177,7 @@ def _calibrate_live(
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
                         written = None
-                draw_page(live, screen.make_lines)
+                draw(screen.make_lines)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
         stops = guide.stops if written and options.limits else {}
@@ -253,32 +253,27 @@ class HandScreen:
 
     def handle_keys(self, keys: str) -> None:
         """Do what keys mean; unknown keys are ignored."""
-        guide = self._guide
         for key in keys:
-            acts = {'q': guide.others['q']}
-            if guide.is_safe:
-                acts = {'w': guide.write_act, **guide.others}
-            if key == 'n':
-                guide.press()
-            elif key == 'o':
-                guide.press(guide.step.second)
-            elif key == '?':
+            if key == '?':
                 self._shows_others = not self._shows_others
-            elif key in acts:
-                guide.press(acts[key])
+            elif key == 'n':  # only if there is no obstacle
+                self._guide.press()
+            elif act := self._list_acts().get(key):
+                self._guide.press(act)
+
+    def _list_acts(self) -> dict[str, Act | None]:
+        guide = self._guide
+        acts = {'n': guide.step.primary, 'o': guide.step.second, 'q': guide.others['q']}
+        return acts | {'w': guide.write_act, **guide.others} if guide.is_safe else acts
 
     def make_lines(self, width: int, height: int) -> list[Line]:
         """Return the lines that fit a terminal; what matters least is left out first."""
         guide, step, progress = self._guide, self._guide.step, self._guide.list_progress()
-        acts = {'n': step.primary, 'o': step.second, 'w': guide.write_act}
-        ways = ['?: other ways']
-        if not guide.is_safe:
-            acts, ways = {'n': step.primary}, []
-        elif self._shows_others:
-            acts, ways = {**guide.others}, ['?: back']
-        texts = [f'{key}: {act.label}' for key, act in acts.items() if act and key != 'q']
+        shown = guide.others.keys() - {'q'} if self._shows_others and guide.is_safe else 'now'
+        acts = [(key, act) for key, act in self._list_acts().items() if act and key in shown]
+        keys = [*(f'{key}: {act.label}' for key, act in acts), 'q: end']
+        keys += ['?: back' if self._shows_others else '?: other ways'] * guide.is_safe
         n_known = sum(joint.is_known for joint in progress)
-        keys = [*texts, 'q: end', *ways]
         # In the order of the screen, each with its rank.
         parts = [
             (4, f'{n_known} of {len(progress)} joints known', 'dim'),

@@ -206,6 +206,12 @@ def shorten_middle(text: str, most: int) -> str:
     return shown if columns_of(shown) <= most else f'{shown[: most - 1 - end]}…{shown[-end:]}'
 
 
+def shorten_end(text: str, most: int = 48) -> str:
+    """Return a printable text of limited length, with an ellipsis."""
+    shown = printable(text)
+    return shown if len(shown) <= most else f'{shown[: most - 1]}…'
+
+
 def aligned(
     rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = '  '
 ) -> list[str]:
@@ -291,10 +297,17 @@ def duration(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
 
 
+#: A line of text, and its style as rich names it.
+Line = tuple[str, str]
+
+#: Returns the lines that fit a width and a height.
+MakeLines = Callable[[int, int], Sequence[Line]]
+
+
 @contextmanager
-def live_table(console: Console) -> Iterator[Any]:
+def live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]:
     """
-    Yield a :class:`rich.live.Live`, ``None`` if the output is not a terminal.
+    Yield a function that updates the terminal in place, ``None`` if the output is not a terminal.
 
     Without rich it is also ``None``, with a note to the user.
     """
@@ -307,8 +320,17 @@ def live_table(console: Console) -> Iterator[Any]:
             )
     except UsageError as error:
         console.err.line(f'plain lines instead of a live table: {error}')
+
+    def draw_page(make_lines: MakeLines) -> None:
+        # Without the last line of the terminal, because writing it would scroll.
+        lines = make_lines(screen.width, screen.height - 1)
+        # As Text, because rich interprets brackets in a str as a style.
+        text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
+        shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
+        live.update(group(*shown), refresh=True)
+
     with live as shown:
-        yield shown
+        yield shown and draw_page
 
 
 @contextmanager

@@ -12,10 +12,10 @@ import math
 import os
 
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
-from transmission_bridge.description import compute_limits, load_description
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
-from transmission_bridge.tools.limit_report import joint_unit
+from transmission_bridge.tools.limit_report import list_position_limits
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}
@@ -66,7 +66,7 @@ class WatchRow:
         commands that the bridge has clamped; absent if unknown or zero. A joint that alone has an
         actuator has the state of this actuator too.
     :param units: Units of position, velocity and effort, empty for SI.
-    :param driver_units: Those of the actuator of a joint.
+    :param driver_units: Those of the actuator, also in the row of a joint.
     :param unknown: The reason why the bridge does not know it, empty if it does.
     :param more: Values that its driver reports, such as a temperature.
     :param limits: Lower and upper limit of a joint, NaN if they are not known.
@@ -120,10 +120,7 @@ class WatchState:
         # An actuator of several joints is in no row of a joint.
         counts = Counter(end.name for _, actuators in pairs for end in actuators)
         self._motors = {joint: motor for joint, motor in ones if counts[motor] == 1}
-        names = [joint.name for joint in robot.joints]
-        ends = compute_limits(robot, names)[:, 0].T.tolist()
-        for name, (lower, upper) in zip(names, ends, strict=True):
-            self._limits[name] = lower, upper, joint_unit(robot, name)
+        self._limits |= list_position_limits(robot, [joint.name for joint in robot.joints])
 
     def store_message(
         self, topic: str, names: Sequence[str], arrays: Mapping[str, Sequence[float]], now: float
@@ -282,7 +279,7 @@ class WatchState:
                 row = WatchRow(_KINDS[part], name)
                 rows.setdefault((row.kind, name), row).unknown = text
             elif part in _KINDS and begin == UNITS_OF and actuator:
-                actuator.units = text
+                actuator.units = actuator.driver_units = text
             elif part.startswith(_HOSTED) and actuator:
                 actuator.more[quantity] = text
             elif part.startswith('commands of ') and begin == _CLAMPED and joint:

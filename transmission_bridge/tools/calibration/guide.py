@@ -45,11 +45,11 @@ class Act(NamedTuple):
     Something that the user can do.
 
     :param label: On a button.
-    :param act: Does it.
+    :param act: Does it, and returns what is wrong, if it can be.
     """
 
     label: str
-    act: Callable[[], object]
+    act: Callable[[], str | None]
 
 
 class Step(NamedTuple):
@@ -201,7 +201,7 @@ class HandGuide:
         return Step(
             _name_motion(track, 'as the arrow shows'),
             hint,
-            Act('It moved that way', partial(self._report, moved.end_move)),
+            Act('It moved that way', moved.end_move),
             obstacle,
             Act(_FROM_HERE, partial(moved.begin_move, joint)),
             track.name,
@@ -268,9 +268,8 @@ class HandGuide:
         hint = 'The orange arm has the new numbers: does it follow the real one?'
         hint = ' '.join([*map(_start_sentence, outcome.notes), hint])
         if measured := measure_stops(moved, outcome).get(track.name):
-            limits = track.limits.lower, track.limits.upper
             ours, theirs = (
-                ' and '.join(map(track.format_way, positions)) for positions in (measured, limits)
+                ' and '.join(map(track.format_way, ends)) for ends in (measured, track.limits)
             )
             hint = f'Stops at {ours}; the URDF has {theirs}.'
         is_ = 'are' if len(moved.tracks) > 1 else 'is'
@@ -429,8 +428,8 @@ class HandGuide:
         if act is None and not step.obstacle:
             act = step.primary
         if act is not None:
-            self._message = self._here[0].trouble = ''
-            act.act()
+            self._here[0].trouble = ''
+            self._message = act.act() or ''
 
     def answer(self, *, is_confirmed: bool) -> None:
         """Take the answer whether limits are stops."""
@@ -454,29 +453,26 @@ class HandGuide:
         for n in self._list_open()[:1]:
             self.choose(n)
 
-    def _report(self, act: Callable[[], str]) -> None:
-        self._message = act()
-
-    def _take_pose(self) -> None:
+    def _take_pose(self) -> str:
         self.answer(is_confirmed=False)
-        self._message = self.hand.mark_pose(self.pose)
+        return self.hand.mark_pose(self.pose)
 
-    def _mark(self) -> None:
+    def _mark(self) -> str:
         """Take the arm as in the pose; poses that contradict each other are replaced."""
         for moved in self._included:
             if self.judge(moved).refusal:
                 moved.poses = []
-        self._message = self.hand.mark_pose(self.pose)
+        return self.hand.mark_pose(self.pose)
 
     def _measure_limits(self) -> None:
         self.wants_limits = not self.wants_limits
         self._choose_open()
 
-    def _write(self) -> None:
+    def _write(self) -> str:
         if obstacle := self.write_obstacle:
-            self._message = f'nothing is written: {obstacle}'
-        else:
-            self.written = self.outcomes
+            return f'nothing is written: {obstacle}'
+        self.written = self.outcomes
+        return ''
 
 
 def _start_sentence(text: str) -> str:

@@ -23,8 +23,8 @@ from transmission_bridge.bridge.options import list_parameter_names, PREFIX, str
 from transmission_bridge.bridge.zeroing import compute_zero_offsets
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
-from transmission_bridge.tools.limit_report import joint_unit, UNKNOWN_UNIT
-from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
+from transmission_bridge.tools.limit_report import joint_unit, list_position_limits, UNKNOWN_UNIT
+from transmission_bridge.transmissions import RobotTransmissions, Tunable
 from transmission_bridge.transmissions.robot import (
     compute_ratios_at,
     list_changed_ratios,
@@ -105,16 +105,6 @@ class SavedFile(NamedTuple):
     lines: tuple[str, ...]
 
 
-def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
-    """Return the position limits of each joint."""
-    units = (joint_unit(robot.description, name) for name in robot.joint_names)
-    limits = robot.joint_limits[:, 0].T.tolist()
-    return {
-        name: (low, high, unit)
-        for name, (low, high), unit in zip(robot.joint_names, limits, units, strict=True)
-    }
-
-
 class TuneModel:
     """
     The numbers of a robot.
@@ -130,7 +120,7 @@ class TuneModel:
     def __init__(self, description: bytes, robot: RobotTransmissions) -> None:
         self.original = robot
         self.robot = robot
-        self.limits = list_limits(robot)
+        self.limits = list_position_limits(robot.description, robot.joint_names)
         self._description = description
         self._described = {
             name: tunable
@@ -195,8 +185,10 @@ class TuneModel:
             )
         shifts: list[JointShift] = []
         changes: list[RatioChange] = []
-        for name in dict.fromkeys(self._described[number].transmission for number in values):
-            former, later = (self._find_binding(robot, name) for robot in (self.robot, tuned))
+        names = {self._described[number].transmission for number in values}
+        for former, later in zip(self.robot.bindings, tuned.bindings, strict=True):
+            if former.spec.name not in names:
+                continue
             try:
                 changes += list_changed_ratios(former, later, position)
             except Exception as error:  # an error in a plugin
@@ -207,10 +199,6 @@ class TuneModel:
                 if before[row] != after[row]
             ]
         return Preview(tuned, tuple(shifts), tuple(changes))
-
-    @staticmethod
-    def _find_binding(robot: RobotTransmissions, name: str) -> Binding:
-        return next(binding for binding in robot.bindings if binding.spec.name == name)
 
     def accept_values(self, values: Mapping[str, float]) -> None:
         """
@@ -368,9 +356,6 @@ class TuneModel:
         old = self._description
         if output.lower().endswith(('.yaml', '.yml')):
             old = Path(output).read_bytes() if Path(output).is_file() else b''
-        return SavedFile(data, _list_differences(old, data))
-
-
-def _list_differences(before: bytes, after: bytes) -> tuple[str, ...]:
-    old, new = (data.decode('utf-8', 'replace').splitlines() for data in (before, after))
-    return tuple(difflib.unified_diff(old, new, 'now', 'tuned', lineterm='', n=2))
+        before, after = (text.decode('utf-8', 'replace').splitlines() for text in (old, data))
+        lines = difflib.unified_diff(before, after, 'now', 'tuned', lineterm='', n=2)
+        return SavedFile(data, tuple(lines))

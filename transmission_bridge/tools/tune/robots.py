@@ -208,6 +208,8 @@ class BridgeRobot(BridgeClient):
         self.model: TuneModel | None = None
         self.visuals = b''
         self.n_starts = 0
+        #: The description, and what the maps have of it.
+        self._loaded: object = None
         self._described = ''
         self._cannot_be_read = ''
         #: Whether the numbers are those of the running bridge, the time of the last request, and
@@ -263,28 +265,22 @@ class BridgeRobot(BridgeClient):
         try:
             options = BridgeOptions(**named)
             robot = load_transmissions(load_description(data), options)
-            is_same = (
-                self.model is not None
-                and self.visuals == data
-                and all(
-                    getattr(self.model.original, name) == getattr(robot, name)
-                    for name in ('joint_names', 'actuator_names', 'tunables')
-                )
-            )
-            if self.model is not None and is_same:
+            model = self.model
+            loaded = data, robot.joint_names, robot.actuator_names, robot.tunables
+            if model is not None and loaded == self._loaded:
                 # Keeps the steps for undo.
-                self.model.accept_restarted_bridge(numbers, time.monotonic())
+                model.accept_restarted_bridge(numbers, time.monotonic())
             else:
                 model = TuneModel(data, robot)
                 model.accept_values(numbers)
-                self.model, self.visuals = model, data
+                self.model, self.visuals, self._loaded = model, data, loaded
                 self.calibration = self._feed = None
         except TransmissionBridgeError as error:
             self._cannot_be_read = f'the robot of the bridge cannot be read: {error}'
             return
         self._is_known, self._cannot_be_read = True, ''
         self.n_starts += 1
-        self._follow_robot(self.model.robot, options)
+        self._follow_robot(model.robot, options)
 
     def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         """Buffer the latest messages of joints and drivers."""

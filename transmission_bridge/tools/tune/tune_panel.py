@@ -21,6 +21,7 @@ import numpy as np
 
 from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
+from transmission_bridge.tools.cli import shorten_end
 from transmission_bridge.tools.tune.model import Number
 from transmission_bridge.tools.tune.page import OPEN, Page, Widgets
 from transmission_bridge.tools.tune.robots import FileRobot, RobotState
@@ -29,7 +30,6 @@ from transmission_bridge.tools.tune.texts import (
     format_change,
     format_note,
     PageUnits,
-    shorten_label,
 )
 from transmission_bridge.transmissions import Binding, Tunable
 
@@ -303,7 +303,7 @@ class TunePanel:
             members = dict.fromkeys(each.name for each in (*spec.joints, *spec.actuators))
             text = ', '.join(members) + ('' if spec.type else ' (passes through)')
             text = f'{spec.name}: {text}' if text in self._choices else text
-            self._choices[shorten_label(text, _ENTRY)] = spec.name
+            self._choices[shorten_end(text, _ENTRY)] = spec.name
         names, chosen = [*self._choices.values()], self._page.chosen
         self.choose(chosen if chosen in names else [*names, ''][0])
 
@@ -376,7 +376,7 @@ class TunePanel:
                 value = float(values[0, n]) if math.isfinite(values[0, n]) else 0.0
                 low = min(value, low if math.isfinite(low) else -math.pi)
                 high = max(value, high if math.isfinite(high) else math.pi, low + 1e-3)
-                label = f'{"motor" if kind == "actuator" else kind} {shorten_label(names[n])}'
+                label = f'{"motor" if kind == "actuator" else kind} {shorten_end(names[n])}'
                 move: Callable[[int, float], None] = file.move_joint
                 scale = 1.0
                 if kind == 'actuator':
@@ -409,7 +409,7 @@ class TunePanel:
 
     def _show_joints(self, binding: Binding) -> None:
         page, add_widget = self._page, self._widgets.add_widget
-        joints = {shorten_label(member.name): member.name for member in binding.spec.joints}
+        joints = {shorten_end(member.name): member.name for member in binding.spec.joints}
         if page.joint not in joints.values():
             page.joint = next(iter(joints.values()))
         shown = next(text for text, name in joints.items() if name == page.joint)
@@ -445,7 +445,7 @@ class TunePanel:
 
     def _show_number(self, number: Number) -> None:
         (name, unit, tunable), page, units = number, self._page, self._page.units
-        label = shorten_label(tunable.path[-1].replace('mechanical_', '').replace('_', ' '))
+        label = shorten_end(tunable.path[-1].replace('mechanical_', '').replace('_', ' '))
         text = self._change.texts.get(name, units.format_field(tunable.value, unit))
         low = -math.inf if tunable.minimum is None else tunable.minimum
         high = math.inf if tunable.maximum is None else tunable.maximum
@@ -457,7 +457,7 @@ class TunePanel:
             value=text,
             hint=f'{tunable.description} Range {low:g} to {high:g} {unit}{suffix}. URDF: '
             f'{units.format_field(described.value, unit)}. '
-            f'Parameter {shorten_label(name)}',
+            f'Parameter {shorten_end(name)}',
         )
         span, value = self._spans.get(name), tunable.value
         if span is None or not span[0] <= value <= span[1]:
