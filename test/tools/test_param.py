@@ -73,7 +73,7 @@ def test_the_question_lists_every_offset_that_may_change():
     ('--output: expected param dump, found param get', ['get', 'a', '--output', 'x.yaml']),
     ("cannot write 'no/x.yaml'", ['dump', '--output', 'no/x.yaml']),
     ('--node: expected the name of a bridge', ['get', 'a', '--node', '/']),
-    ("'/a b' is not a valid name", ['get', 'a', '--node', 'a b']),
+    ("--node: expected the name of a bridge, found 'a b'", ['get', 'a', '--node', 'a b']),
 ])  # fmt: skip
 def test_wrong_usage_is_found_without_a_bridge(refuse, words, line):
     """In one sentence, at once."""

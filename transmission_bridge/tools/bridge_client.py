@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 import importlib
 from operator import attrgetter
@@ -132,17 +132,17 @@ class BridgeClient:
     All callbacks run in the thread that calls :meth:`spin_for`.
 
     :param name: Last part of the name of the node.
-    :param bridge: Name of a bridge with its namespace, which the node also uses; empty for none.
+    :param bridge: Name of a bridge with its namespace, which the node also uses.
     :ivar node: The node.
     :ivar bridge: Full name of the bridge, with the leading slash.
     :ivar reports: The latest report of each bridge, by :attr:`BridgeReport.name`.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the name is invalid.
     """
 
-    def __init__(self, name: str, bridge: str = '') -> None:
+    def __init__(self, name: str, bridge: str) -> None:
         self.bridge = f'/{bridge.strip("/")}'
-        if bridge and not (_NAME.fullmatch(self.bridge) and len(self.bridge) < _LONGEST):
-            raise UsageError(f"'{self.bridge}' is not a valid name of a node")
+        if not _NAME.fullmatch(self.bridge) or len(self.bridge) >= _LONGEST:
+            raise UsageError(f"--node: expected the name of a bridge, found '{bridge}'")
         self._context = _import_ros('rclpy.context.Context')()
         try:
             self._context.init(args=[])
@@ -173,7 +173,6 @@ class BridgeClient:
         self._services = {
             service: self.node.create_client(_import_ros(kind), f'{self.bridge}/{service}')
             for service, (kind, *_) in _SERVICES.items()
-            if bridge
         }
 
     def _listen_to(
@@ -457,10 +456,7 @@ def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClie
     :param console: Receives a note if the bridge is not there at once.
     :raises FailedError: If the bridge is not found, with the bridges that were.
     """
-    if not bridge.strip('/'):
-        raise UsageError(f"--node: expected the name of a bridge, found '{bridge}'")
-    client = BridgeClient(name, bridge)
-    try:
+    with closing(BridgeClient(name, bridge)) as client:
         if not client.wait_for_bridge(_NOTE):
             console.err.line(f'note: waiting for the bridge {printable(client.bridge)}')
         if not client.wait_for_bridge(_DISCOVERY - _NOTE):
@@ -480,8 +476,6 @@ def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClie
                 f'{domain}, found {found}'
             )
         yield client
-    finally:
-        client.close()
 
 
 def require_answer(client: BridgeClient, send: Callable[..., None], what: Any, **how: Any) -> Any:

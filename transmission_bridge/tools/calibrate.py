@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 import sys
 import textwrap
@@ -43,9 +44,6 @@ from transmission_bridge.transmissions import RobotTransmissions
 #: Seconds between updates of the screen.
 _PERIOD = 0.1
 
-#: The topic of a driver without another one in the arguments or the parameter file.
-_STATES = 'actuator_states'
-
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """
@@ -58,7 +56,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.limits and (options.output or '.yaml').endswith(('.yaml', '.yml')):
         raise UsageError('--limits writes a description: give --output NEW.urdf')
     optional('scipy.optimize', 'calibrate')
-    setup = bridge_setup(options, [options.actuators])
+    setup = bridge_setup(options, [options.actuators] if options.actuators else ())
     description = read_robot_file(options.file)
     robot, remarks = setup.robot(description)
     periods = setup.periods(robot)
@@ -152,11 +150,10 @@ def _calibrate_live(
     :raises UsageError: If the output is not a terminal.
     """
     pose = _read_pose(options, robot)
-    of_file, given = setup.options.actuator_state_topics, options.actuators
-    topics = of_file if given == _STATES else (given,)
+    topics = [options.actuators] if options.actuators else setup.options.actuator_state_topics
     names = {topic: setup.names_of_driver(robot, topic) for topic in topics}
-    client, stored = BridgeClient('calibrate', options.node), ''
-    try:
+    stored = ''
+    with closing(BridgeClient('calibrate', options.node)) as client:
         feed = DriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
         guide = HandGuide(hand, pose, feed.describe_obstacle)
@@ -182,8 +179,6 @@ def _calibrate_live(
             console.err.line(printable(f'{client.bridge}: {stored}'))
         stops = guide.stops if written and options.limits else {}
         return written, stops, '' if client.report is None else client.bridge
-    finally:
-        client.close()
 
 
 def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[str, float]:
@@ -268,15 +263,14 @@ class HandScreen:
 
     def make_lines(self, width: int, height: int) -> list[Line]:
         """Return the lines that fit a terminal; what matters least is left out first."""
-        guide, step, progress = self._guide, self._guide.step, self._guide.list_progress()
+        guide, step = self._guide, self._guide.step
         shown = guide.others.keys() - {'q'} if self._shows_others and guide.is_safe else 'now'
         acts = [(key, act) for key, act in self._list_acts().items() if act and key in shown]
         keys = [*(f'{key}: {act.label}' for key, act in acts), 'q: end']
         keys += ['?: back' if self._shows_others else '?: other ways'] * guide.is_safe
-        n_known = sum(joint.is_known for joint in progress)
         # In the order of the screen, each with its rank.
         parts = [
-            (4, f'{n_known} of {len(progress)} joints known', 'dim'),
+            (4, f'{guide.count_known()} of {len(guide.hand.joints)} joints known', 'dim'),
             (0, step.title, 'bold'),
             (1, ' '.join(guide.troubles), 'bold red'),
             (3, step.hint, ''),

@@ -122,11 +122,6 @@ class Console:
     out: Stream
     err: Stream
 
-    @classmethod
-    def standard(cls) -> Console:
-        """Return the console of this process."""
-        return cls(Stream(sys.stdout, is_result=True), Stream(sys.stderr))
-
 
 def optional(module: str, extra: str) -> Any:
     """
@@ -212,9 +207,7 @@ def shorten_end(text: str, most: int = 48) -> str:
     return shown if len(shown) <= most else f'{shown[: most - 1]}…'
 
 
-def aligned(
-    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = '  '
-) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
     """
     Return one line per row; a column has the width of its widest cell.
 
@@ -229,7 +222,7 @@ def aligned(
         for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
             filling = ' ' * (width - columns_of(cell))
             padded.append(filling + cell if column in right else cell + filling)
-        lines.append(gap.join(padded).rstrip())
+        lines.append('  '.join(padded).rstrip())
     return lines
 
 
@@ -249,13 +242,13 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def named_values(
-    pairs: Sequence[str], names: Collection[str], what: str, lost: Mapping[str, str]
+    pairs: Sequence[str], names: Collection[str] | None, what: str, lost: Mapping[str, str]
 ) -> dict[str, float]:
     """
     Return the values by name.
 
     :param pairs: Texts ``name=value``.
-    :param names: The allowed names.
+    :param names: The allowed names, ``None`` for all.
     :param what: Kind of the names, for errors: ``actuator``.
     :param lost: Names in the description that cannot be used, with the reason.
     :raises UnknownNameError: If a name is unknown.
@@ -271,7 +264,7 @@ def named_values(
         name, separator, text = pair.rpartition('=')
         if not separator:
             raise UsageError(f"expected {what}=value, found '{pair}'")
-        if name not in names:
+        if names is not None and name not in names:
             if name in lost:
                 others = ', '.join(names) or 'none'
                 raise UsageError(f"no usable {what} '{name}' ({lost[name]}), known: {others}")

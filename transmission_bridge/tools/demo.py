@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 import importlib
 import math
 import os
@@ -118,8 +119,12 @@ class _DemoClient(WatchClient):
 
     def __init__(self, state: WatchState) -> None:
         self.comparisons = (
-            Comparison('actuator_states', 'joint_states', formulas.joints_from_actuators),
-            Comparison('joint_commands', 'actuator_commands', formulas.actuators_from_joints),
+            Comparison(
+                'actuator_states', 'joint_states', partial(formulas.compute_terms, 'joint')
+            ),
+            Comparison(
+                'joint_commands', 'actuator_commands', partial(formulas.compute_terms, 'actuator')
+            ),
         )
         # Lost messages could not be compared.
         super().__init__(state, is_complete=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
@@ -394,12 +394,9 @@ class WatchClient(BridgeClient):
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     state = WatchState(options.node.strip('/'))
-    client = WatchClient(state)
-    try:
-        with suppress(KeyboardInterrupt):  # the usual end
-            show_until_end(options, console, state, client.spin_for)
-    finally:
-        client.close()
+    # Ctrl-C is the usual end.
+    with closing(WatchClient(state)) as client, suppress(KeyboardInterrupt):
+        show_until_end(options, console, state, client.spin_for)
     missing = describe_missing_sides(state, time.monotonic())
     for sentence in missing:
         console.err.line(f'transmission_bridge: {printable(sentence)}')

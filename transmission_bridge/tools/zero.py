@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
-import math
+from collections.abc import Iterable, Mapping
 import sys
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.tools.bridge_client import BridgeClient, open_bridge, require_answer
-from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
+from transmission_bridge.tools.cli import Console, Exit, named_values, printable, UsageError
 
 #: Parameters of the bridge: the joints, and their positions.
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
@@ -21,7 +20,7 @@ _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    targets = _read_targets(options.joints)
+    targets = named_values(options.joints, None, 'joint', {})
     if targets and (options.all or options.absolute):
         raise UsageError('expected JOINT=POSITION without --all and --absolute')
     is_asked = not (targets or options.all)
@@ -34,18 +33,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         stored = _zero_joints(client, targets, absolute=options.absolute)
     console.out.line(printable(stored))
     return Exit.OK
-
-
-def _read_targets(words: Sequence[str]) -> dict[str, float]:
-    pairs = [word.rpartition('=')[::2] for word in words]
-    try:
-        targets = {name: float(text) for name, text in pairs if name}
-    except ValueError:
-        targets = {}
-    if len(targets) != len(words) or not all(map(math.isfinite, targets.values())):
-        found = ' '.join(words)
-        raise UsageError(f"expected JOINT=POSITION [rad or m], each once, found '{found}'")
-    return targets
 
 
 def _confirm(client: BridgeClient, console: Console, *, absolute: bool) -> bool:

@@ -355,13 +355,9 @@ class HandMoved(BridgeRobot):
         zeros = np.zeros((3, len(self.model.robot.joint_names)))
         return RobotState(zeros, zeros, zeros[0], zeros[0], zeros[0] > 0.0, zeros[0] * np.nan)
 
-    def describe_problem(self) -> str:
-        """Return that it is there."""
-        return ''
-
-    def list_warnings(self) -> tuple[str, ...]:
+    def describe_state(self) -> tuple[str, str]:
         """Return a sentence that is wider than the page."""
-        return ('joints: ' + 'far beyond its limits ' * 20,)
+        return 'joints: ' + 'far beyond its limits ' * 20, 'care'
 
 
 def test_a_calibration_keeps_its_widgets_and_says_what_was_done(open_page):

@@ -331,10 +331,14 @@ class HandGuide:
             )
         return lines
 
+    def count_known(self) -> int:
+        """Return the number of joints that are known."""
+        return sum(progress.is_known for progress in self.list_progress())
+
     @property
     def write_act(self) -> Act:
         """The button that writes, which is always there."""
-        count = sum(progress.is_known for progress in self.list_progress())
+        count = self.count_known()
         return Act(f'Write {count} joint{"s" * (count != 1)}', self._write)
 
     @property

@@ -413,14 +413,10 @@ def read_orca(
         _read_map(parse_yaml(data, name), f"'{name}'")
         for data, name in zip((config, calibration), names, strict=True)
     )
-    roms, motors, limits, ratios = (
-        _read_map(document.get(key), f"'{name}', {key}")
-        for document, key, name in (
-            (design, 'joint_roms', names[0]),
-            (design, 'joint_to_motor_map', names[0]),
-            (measured, _LIMITS, names[1]),
-            (measured, _RATIOS, names[1]),
-        )
+    roms = _read_map(design.get('joint_roms'), f"'{names[0]}', joint_roms")
+    motors = _read_map(design.get('joint_to_motor_map'), f"'{names[0]}', joint_to_motor_map")
+    limits, ratios = (
+        _read_map(measured.get(key), f"'{names[1]}', {key}") for key in (_LIMITS, _RATIOS)
     )
     joints: dict[str, OrcaRange] = {}
     for joint, motor in motors.items():

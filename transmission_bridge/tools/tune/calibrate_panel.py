@@ -89,7 +89,7 @@ class CalibratePanel:
         """Show the step, its buttons, the joints, and *Write*. The widgets are always the same."""
         widgets, is_safe = self._widgets, guide is not None and guide.is_safe
         progress = [] if guide is None else guide.list_progress()
-        n_known = sum(joint.is_known for joint in progress)
+        n_known = 0 if guide is None else guide.count_known()
         share = f'{100.0 * n_known / max(len(progress), 1):.0f}%'
         count = f'{n_known} of {len(progress)} joints known<i style="width:{share}"></i>'
         count = f'<div class="dim count">{count}</div>' if progress else ''

@@ -127,8 +127,6 @@ class TuneModel:
             for name, tunable in list_parameter_names(robot).tunables.items()
             if not tunable.is_flag
         }
-        #: Differences from the description, ``None`` until they are computed again.
-        self._changed: dict[str, tuple[float, float]] | None = None
         self.has_lost = False
         #: Time [s] of each change that can be undone, and the values before it.
         self._done: list[tuple[float, Mapping[str, float]]] = []
@@ -158,13 +156,11 @@ class TuneModel:
 
     def list_changes(self) -> dict[str, tuple[float, float]]:
         """Return the described and the current values that differ, by parameter."""
-        if self._changed is None:
-            self._changed = {
-                name: (described.value, self.find_value(name))
-                for name, described in self._described.items()
-                if described.value != self.find_value(name)
-            }
-        return self._changed
+        return {
+            name: (described.value, now)
+            for name, described in self._described.items()
+            if described.value != (now := self.find_value(name))
+        }
 
     # -- changing --------------------------------------------------------------------------------
 
@@ -210,7 +206,6 @@ class TuneModel:
         ours = {name: value for name, value in values.items() if name in self._described}
         if any(self.find_value(name) != value for name, value in ours.items()):
             self.robot = self.robot.with_parameters(strip_prefixes(ours))
-            self._changed = None
 
     def accept_restarted_bridge(self, values: Mapping[str, float], now: float) -> None:
         """

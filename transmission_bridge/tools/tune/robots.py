@@ -131,13 +131,9 @@ class FileRobot:
         with np.errstate(all='ignore'):
             return self._model.robot.actuator_to_joint('position', position)
 
-    def describe_problem(self) -> str:
-        """Return an empty text: a robot from a file is always present."""
-        return ''
-
-    def list_warnings(self) -> tuple[str, ...]:
-        """Return no warnings."""
-        return ()
+    def describe_state(self) -> tuple[str, str]:
+        """Return what the user can do, dim."""
+        return 'From a file, without a robot: the sliders move it.', 'dim'
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Call ``done`` with the maps' error if they reject the numbers."""
@@ -373,30 +369,29 @@ class BridgeRobot(BridgeClient):
         np.copyto(actuators[1], speeds, where=np.isnan(actuators[1]))
         return RobotState(
             actuators,
-            np.full_like(joints, np.nan) if self.describe_problem() else joints,
+            joints if self.is_present and self._is_known else np.full_like(joints, np.nan),
             self._actuators.compute_ages(now).min(axis=0),
             self._joints.compute_ages(now).min(axis=0),
             robot.joints_of(ages < _LIVE),
             target,
         )
 
-    def describe_problem(self) -> str:
-        """Return why the page does not show the present robot, empty if it does."""
-        if not self.is_present:
-            return f'the bridge {self.bridge} is not there; waiting for it'
-        asking = f'waiting for the parameters of {self.bridge}, which must be configured'
-        return '' if self._is_known else self._cannot_be_read or asking
+    def describe_state(self) -> tuple[str, str]:
+        """
+        Return a text for the head of the page, and its kind.
 
-    def list_warnings(self) -> tuple[str, ...]:
-        """Return the bridge's lifecycle state if it is not active, and its diagnostics."""
-        if self.report is None or self.describe_problem():
-            return ()
+        :returns: ``bad``: why the page does not show the present robot. ``care``: the lifecycle
+            state of the bridge if it is not active, and its diagnostics.
+        """
+        if self.report is None or not self.is_present:
+            return f'the bridge {self.bridge} is not there; waiting for it', 'bad'
+        if not self._is_known:
+            asking = f'waiting for the parameters of {self.bridge}, which must be configured'
+            return self._cannot_be_read or asking, 'bad'
         state, name = self.report.state, f'{self.report.name}: '
         warnings = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
-        return (
-            *warnings,
-            *(f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles),
-        )
+        warnings += [f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles]
+        return '   '.join(warnings), 'care'
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Set parameters by ``set_parameters_atomically``."""

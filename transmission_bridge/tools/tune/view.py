@@ -24,7 +24,6 @@ from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.calibrate_panel import CalibratePanel
 from transmission_bridge.tools.tune.model import SavedFile
 from transmission_bridge.tools.tune.page import OPEN, Page
-from transmission_bridge.tools.tune.robots import FileRobot
 from transmission_bridge.tools.tune.session import TuneSession
 from transmission_bridge.tools.tune.texts import format_line, format_note
 from transmission_bridge.tools.tune.tune_panel import TunePanel
@@ -211,15 +210,11 @@ class PageView:
 
     def _show_head(self) -> None:
         """Show in one line what the robot is, and what the bridge finds."""
-        session, robot, gone = self.page.session, self.page.session.robot, ''
-        text, kind = '   '.join(robot.list_warnings()), 'care'
-        if isinstance(robot, FileRobot):
-            text, kind = 'From a file, without a robot: the sliders move it.', 'dim'
-        if not session.settings.may_change:
+        session = self.page.session
+        text, kind = session.robot.describe_state()
+        if kind != 'bad' and not session.settings.may_change:
             text, kind = f'Read-only page.   {text}', 'dim'
-        if problem := robot.describe_problem():
-            text, kind, gone = problem, 'bad', texts.GONE
-        self._head.add_text(gone + format_line(text, kind))
+        self._head.add_text((texts.GONE if kind == 'bad' else '') + format_line(text, kind))
         self._head.show_changes()
 
     def _show_joints(self) -> None:
