@@ -371,11 +371,11 @@ class BridgeClient:
                 for name in listed
                 if name in names or (prefix is not None and name.startswith(prefix))
             ]
-
-            def forward(values: Any, reason: str) -> None:
-                answered({} if reason else _name_values(asked, values), reason)
-
-            self.send_request('get_parameters', forward, names=asked)
+            self.send_request(
+                'get_parameters',
+                lambda values, reason: answered(_name_values(asked, values), reason),
+                names=asked,
+            )
 
         self.send_request('list_parameters', request_listed)
 
@@ -464,12 +464,9 @@ def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClie
                 raise FailedError(
                     f'{client.bridge} publishes diagnostics, but its services are not available'
                 )
-            others = [f'/{other}' for other in sorted(client.reports)]
-            found = (
-                f'{", ".join(others)}: --node {others[0][1:]} selects that one'
-                if others
-                else 'no bridge'
-            )
+            found = 'no bridge'
+            if others := sorted(client.reports):
+                found = f'/{", /".join(others)}: --node {others[0]} selects that one'
             domain = os.environ.get('ROS_DOMAIN_ID') or '0'
             raise FailedError(
                 f'expected the bridge {client.bridge} within {_DISCOVERY:g} s in ROS domain '

@@ -189,10 +189,10 @@ class WatchState:
     @property
     def has_driver(self) -> bool:
         """Whether a driver's message has arrived here, or at a bridge with a remapped topic."""
-        topics, nothing = self._driver_topics, ('', '0')
-        pairs = [(bridge, topic) for bridge in self.bridges for topic in topics]
-        return any(topic in self._times for topic in topics) or any(
-            _find_fact(bridge, topic, 'received') not in nothing for bridge, topic in pairs
+        return any(
+            topic in self._times
+            or any(_find_fact(each, topic, 'received') not in ('', '0') for each in self.bridges)
+            for topic in self._driver_topics
         )
 
     @property

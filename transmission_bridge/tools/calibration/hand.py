@@ -34,6 +34,7 @@ from transmission_bridge.tools.calibration.numbers import (
     NumberMap,
     Zero,
 )
+from transmission_bridge.tools.limit_report import joint_unit
 from transmission_bridge.transmissions import Binding, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 
@@ -231,14 +232,13 @@ class MovedTransmission:
         self, binding: Binding, robot: RobotTransmissions, *, is_free: bool, periods: Array
     ) -> None:
         self.periods = periods
-        types = {joint.name: joint.type for joint in robot.description.joints}
         self.binding, self.name, self.is_free = binding, binding.spec.name, is_free
         self.maps = NumberMap(binding, robot.description)
         self.tracks = [
             JointTrack(
                 member.name,
                 Range(*robot.joint_limits[:, 0, joint].tolist()),
-                types.get(member.name) != 'prismatic',
+                joint_unit(robot.description, member.name) != 'm',
             )
             for member, joint in zip(binding.spec.joints, binding.joints, strict=True)
         ]
@@ -504,10 +504,10 @@ class DriverFeed:
         self._last_state = self._last_command = -np.inf
         namespaces = dict.fromkeys(['', *(topic.rpartition('/')[0] for topic in topics)])
         self._commands = [f'{each}/{_COMMANDS}' if each else _COMMANDS for each in namespaces]
-        stores = {topic: partial(self._store_state, names) for topic, names in topics.items()}
         self.receivers: dict[str, Received] = {
-            **stores, **dict.fromkeys(self._commands, self._store_command)
-        }  # fmt: skip
+            topic: partial(self._store_state, names) for topic, names in topics.items()
+        }
+        self.receivers |= dict.fromkeys(self._commands, self._store_command)
 
     def _store_state(
         self, names: Mapping[str, str], message: JointStateRecord, layout: Layout, now: float

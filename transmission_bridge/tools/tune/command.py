@@ -9,7 +9,6 @@ import argparse
 from contextlib import suppress
 from dataclasses import replace
 import socket
-from urllib.parse import urlunsplit
 
 from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
 from transmission_bridge.tools.files import check_output
@@ -51,7 +50,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         session = TuneSession(server, robot, settings, PageView)
         port = server.get_port()
         place = f'[{name}]:{port}' if ':' in name else f'{name}:{port}'
-        console.out.line(f'open {urlunsplit(("http", place, "/", f"code={gate.code}", ""))}')
+        console.out.line(f'open http://{place}/?code={gate.code}')
         if name != _THIS_MACHINE:
             what = 'change the robot' if settings.may_change else 'view the robot'
             console.out.line(f'everyone with this address can {what}; nothing is encrypted')

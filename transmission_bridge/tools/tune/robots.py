@@ -108,9 +108,8 @@ class FileRobot:
         robot: RobotTransmissions,
         numbers: Mapping[str, float],
     ) -> None:
-        self._model = TuneModel(description, robot)
-        self._model.accept_values(numbers)
-        self.model: TuneModel | None = self._model
+        self.model = TuneModel(description, robot)
+        self.model.accept_values(numbers)
         self.visuals = description
         self._position = compute_start_position(robot)
 
@@ -120,7 +119,7 @@ class FileRobot:
 
     def read_state(self) -> RobotState:
         """Return the state that the sliders define."""
-        n = len(self._model.robot.joint_names)
+        n = len(self.model.robot.joint_names)
         actuators, joints = (np.full((3, count), np.nan) for count in (len(self._position), n))
         actuators[0], joints[0] = self._position, self._compute_joints(self._position)
         actuators[1] = 0.0  # a drawn robot is at rest
@@ -129,7 +128,7 @@ class FileRobot:
 
     def _compute_joints(self, position: Array) -> Array:
         with np.errstate(all='ignore'):
-            return self._model.robot.actuator_to_joint('position', position)
+            return self.model.robot.actuator_to_joint('position', position)
 
     def describe_state(self) -> tuple[str, str]:
         """Return what the user can do, dim."""
@@ -138,7 +137,7 @@ class FileRobot:
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Call ``done`` with the maps' error if they reject the numbers."""
         try:
-            self._model.robot.with_parameters(strip_prefixes(values))
+            self.model.robot.with_parameters(strip_prefixes(values))
         except TransmissionBridgeError as error:
             done(str(error))
         else:
@@ -155,7 +154,7 @@ class FileRobot:
 
         :raises NotPossible: If no actuator position reaches the joint position.
         """
-        robot = self._model.robot
+        robot = self.model.robot
         wanted = self._compute_joints(self._position)
         wanted[joint] = position
         (binding,) = (binding for binding in robot.bindings if joint in binding.joints)

@@ -135,15 +135,15 @@ class ChangePanel:
         """Show a message."""
         self._message = text, kind, self._page.session.robot.n_starts
 
-    def _read_pending(self) -> tuple[_Question | None, Mapping[str, float]]:
+    def _read_pending(self) -> Mapping[str, float]:
         """
-        Return the question and its new numbers, or ``None`` and the numbers of the input.
+        Return the new numbers of the question, or without one those of the input.
 
         :raises TransmissionBridgeError, ValueError: If the change is impossible, with the reason.
         """
-        question, model, units = self._question, self._page.model, self._page.units
-        if question is not None:
-            return question, question.values(self._page.state)
+        model, units = self._page.model, self._page.units
+        if self._question is not None:
+            return self._question.values(self._page.state)
         values = {}
         for name, text in self._edited.items():
             _, unit, tunable = model.find_number(name)
@@ -153,42 +153,39 @@ class ChangePanel:
                 raise ValueError(f'{".".join(tunable.path)}: expected {error}') from None
             if text != units.format_field(tunable.value, unit):
                 values[name] = value
-        return None, values
+        return values
 
     def show(self) -> None:
         """Show the pending change, with buttons to apply or cancel it."""
         page, model, state = self._page, self._page.model, self._page.state
-        options: tuple[str, ...] = ('Apply', 'Discard')
-        if self._question:
-            options = ('Do it', 'Cancel')
         text, kind, n_starts = self._message
         if model.has_lost:
             text, kind = 'The bridge has started again: Undo sets the numbers from before.', 'care'
         elif n_starts != page.session.robot.n_starts:
             text = ''
         content = format_note(text, kind)
-        is_possible = False
+        question = self._question
+        values: Mapping[str, float] = {}
         try:
-            question, values = self._read_pending()
+            values = self._read_pending()
         except (TransmissionBridgeError, ValueError) as error:
             content = format_note(str(error), 'bad')
-        else:
-            if values:
-                is_possible = True
-                page.preview = model.preview_change(values, state.actuators[0])
-                names = model.robot.joint_names
-                hint = (CARE, 'care') if question else ('Enter or Apply sets it.', 'dim')
-                content = format_change(
-                    '' if question is None else question.title,
-                    [(model.find_number(name), value) for name, value in values.items()],
-                    page.preview,
-                    {name: unit for name, (_, _, unit) in page.model.limits.items()},
-                    [names[joint] for joint in np.flatnonzero(state.commanded)],
-                    page.units,
-                )
-                content += format_note(*hint)
-        is_open = bool(self._question or self._edited) or is_possible
-        options = options if is_possible else options[1:]
+        if values:
+            page.preview = model.preview_change(values, state.actuators[0])
+            names = model.robot.joint_names
+            hint = (CARE, 'care') if question else ('Enter or Apply sets it.', 'dim')
+            content = format_change(
+                '' if question is None else question.title,
+                [(model.find_number(name), value) for name, value in values.items()],
+                page.preview,
+                {name: unit for name, (_, _, unit) in page.model.limits.items()},
+                [names[joint] for joint in np.flatnonzero(state.commanded)],
+                page.units,
+            )
+            content += format_note(*hint)
+        is_open = bool(question or self._edited or values)
+        options: tuple[str, ...] = ('Do it', 'Cancel') if question else ('Apply', 'Discard')
+        options = options if values else options[1:]
         self._widgets.add_text(f'<div class="asked{" open" if is_open else ""}">{content}</div>')
         self._widgets.add_widget(
             'button_group', 'do', self.decide, label='', options=options, visible=is_open
@@ -206,7 +203,7 @@ class ChangePanel:
             return  # a change of another robot
         page.state = page.session.robot.read_state()  # not that when the question appeared
         try:
-            question, values = self._read_pending()
+            question, values = self._question, self._read_pending()
         except (TransmissionBridgeError, ValueError):
             return  # the page shows the reason
         if not values or (question is None) != (what == 'Apply'):

@@ -10,7 +10,7 @@ numbers and from the state of the robot. The large panels have modules of their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,53 +30,6 @@ from transmission_bridge.tools.tune.tune_panel import TunePanel
 
 #: Rows of the table of joints.
 _MOST_JOINTS = 300
-
-
-class RobotPanel:
-    """
-    The tab with what is known of the robot.
-
-    :param set_degrees: Is called if the units of angles change.
-    """
-
-    def __init__(self, page: Page, tab: Any, set_degrees: Callable[[bool], None]) -> None:
-        self._page, self._widgets, self._set_degrees = page, page.make_widgets(tab), set_degrees
-
-    def show(self) -> None:
-        """Show the present state."""
-        page, add_widget = self._page, self._widgets.add_widget
-        notes = ''.join(format_note(text, kind) for text, kind in self._list_notes())
-        self._widgets.add_text(notes)
-        add_widget('button_group', 'view', self._reset_view, options=('Reset view',))
-        add_widget('checkbox', 'degrees', self._set_degrees, value=page.units.degrees)
-        self._widgets.show_changes()
-
-    def _list_notes(self) -> list[tuple[str, str]]:
-        model, scene = self._page.model, self._page.session.scene
-        robot, changed = model.robot, len(model.list_changes())
-        lost = np.flatnonzero(np.isnan(self._page.state.joints[0]))
-        unknown = [robot.joint_names[joint] for joint in lost]
-        n_joints = len(robot.joint_names)
-        lines = [(f'{n_joints} joints, {len(robot.transmissions)} transmissions', 'dim')]
-        lines += [(f'{changed} numbers differ from the URDF', 'care' if changed else 'dim')]
-        if unknown:
-            names = shortened(unknown, 20, show=str)
-            lines += [(f'{len(unknown)} joints at unknown positions (grey): {names}', 'bad')]
-        lines += [
-            (f'{each.name} is rejected (transmission_bridge check shows the reason)', 'bad')
-            for each in robot.refused[:5]
-        ]
-        if scene is not None:
-            if scene.missing:
-                lines += [(f'{len(scene.missing)} links are drawn as frames:', 'dim')]
-            lines += [(f'{link}: {why}', 'dim') for link, why in [*scene.missing.items()][:5]]
-            if scene.poses.n_left_out:
-                lines += [(f'{scene.poses.n_left_out} links are not drawn', 'dim')]
-        return [*lines, ('transparent blue: commanded; orange: preview of a change', 'dim')]
-
-    def _reset_view(self, _: str) -> None:
-        if self._page.session.scene is not None:
-            self._page.session.scene.reset_view(self._page.client)
 
 
 #: Names of parameter files, which have no limits of joints.
@@ -177,12 +130,8 @@ class PageView:
             tabs.add_tab, ('Tune', 'Joints', 'Calibrate', 'Robot', 'Save')
         )
         self._tune, self._joints = TunePanel(self.page, tune), self.page.make_widgets(joints)
-        self._panels = (
-            self._tune,
-            CalibratePanel(self.page, calibrate),
-            RobotPanel(self.page, robot, self._tune.set_degrees),
-            SavePanel(self.page, save),
-        )
+        self._robot = self.page.make_widgets(robot)
+        self._panels = self._tune, CalibratePanel(self.page, calibrate), SavePanel(self.page, save)
         self.rebuild_widgets()
 
     def rebuild_widgets(self) -> None:
@@ -205,6 +154,7 @@ class PageView:
         if model is not None:
             self.page.model, self.page.state = model, self.page.session.robot.read_state()
             self._show_joints()
+            self._show_robot()
             for panel in self._panels:
                 panel.show()
 
@@ -224,3 +174,38 @@ class PageView:
         text += format_note(f'and {n_more} more' if n_more > 0 else '', 'dim')
         self._joints.add_text(text)
         self._joints.show_changes()
+
+    def _show_robot(self) -> None:
+        page, add_widget = self.page, self._robot.add_widget
+        notes = ''.join(format_note(text, kind) for text, kind in self._list_notes())
+        self._robot.add_text(notes)
+        add_widget('button_group', 'view', self._reset_view, options=('Reset view',))
+        add_widget('checkbox', 'degrees', self._tune.set_degrees, value=page.units.degrees)
+        self._robot.show_changes()
+
+    def _list_notes(self) -> list[tuple[str, str]]:
+        model, scene = self.page.model, self.page.session.scene
+        robot, changed = model.robot, len(model.list_changes())
+        lost = np.flatnonzero(np.isnan(self.page.state.joints[0]))
+        unknown = [robot.joint_names[joint] for joint in lost]
+        n_joints = len(robot.joint_names)
+        lines = [(f'{n_joints} joints, {len(robot.transmissions)} transmissions', 'dim')]
+        lines += [(f'{changed} numbers differ from the URDF', 'care' if changed else 'dim')]
+        if unknown:
+            names = shortened(unknown, 20, show=str)
+            lines += [(f'{len(unknown)} joints at unknown positions (grey): {names}', 'bad')]
+        lines += [
+            (f'{each.name} is rejected (transmission_bridge check shows the reason)', 'bad')
+            for each in robot.refused[:5]
+        ]
+        if scene is not None:
+            if scene.missing:
+                lines += [(f'{len(scene.missing)} links are drawn as frames:', 'dim')]
+            lines += [(f'{link}: {why}', 'dim') for link, why in [*scene.missing.items()][:5]]
+            if scene.poses.n_left_out:
+                lines += [(f'{scene.poses.n_left_out} links are not drawn', 'dim')]
+        return [*lines, ('transparent blue: commanded; orange: preview of a change', 'dim')]
+
+    def _reset_view(self, _: str) -> None:
+        if self.page.session.scene is not None:
+            self.page.session.scene.reset_view(self.page.client)
