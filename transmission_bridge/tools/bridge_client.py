@@ -53,6 +53,9 @@ _STEP = 0.02
 #: The status that every bridge has in every lifecycle state, and a key in it.
 _LIFE_CYCLE, _STATE = 'life cycle', 'state'
 
+#: The topic of commands to a driver, in its namespace.
+COMMANDS = 'actuator_commands'
+
 #: The parameter and the topic of a robot description.
 DESCRIPTION = 'robot_description'
 

@@ -108,8 +108,7 @@ def _read_files(
     options: argparse.Namespace, robot: RobotTransmissions, hand: HandCalibration
 ) -> list[str]:
     """Take the positions in files of servo drivers, and return notes about them."""
-    rows: dict[str, Known] = {}
-    notes: list[str] = []
+    rows, notes = dict[str, Known](), list[str]()
     if options.lerobot:
         ranges = servo_files.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
         rows, notes = servo_files.list_lerobot_rows(
@@ -161,19 +160,16 @@ def _calibrate_live(
         with live_table(console) as draw, open_keys(draw and sys.stdin) as read_keys:
             if draw is None:
                 raise UsageError('calibration by hand needs a terminal, and rich')
-            written = guide.written
-            while written is None:
+            while (written := guide.written) is None:
                 client.spin_for(_PERIOD)
                 guide.update()
                 screen.handle_keys(read_keys())
-                written = guide.written
-                if options.store and written:
+                if options.store and guide.written:
                     stored, reason = client.wait_for_answer(
-                        client.set_parameters, name_values(written), is_stored=True
+                        client.set_parameters, name_values(guide.written), is_stored=True
                     )
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
-                        written = None
                 draw(screen.make_lines)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))

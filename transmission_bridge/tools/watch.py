@@ -112,11 +112,6 @@ class Pager:
             else:
                 self.page += (key in _NEXT) - (key in _BACK)
 
-    def filter_rows(self, rows: Sequence[WatchRow]) -> list[WatchRow]:
-        """Return the rows that match the pattern."""
-        pattern = f'*{self.pattern.lower()}*'
-        return [row for row in rows if fnmatch(row.name.lower(), pattern)]
-
     def format_status(self, count: int, pages: int) -> str:
         """Return the selection, the page and the meaning of keys."""
         if self.is_typing:
@@ -152,11 +147,14 @@ def make_screen(
         for level, text in state.list_findings()
     ]
     first = [(printable(text), style) for text, style in top]
-    rows, topics = pager.filter_rows(state.make_rows(now)), []
+    pattern, topics = f'*{pager.pattern.lower()}*', []
+    rows = [row for row in state.make_rows(now) if fnmatch(row.name.lower(), pattern)]
+    parts = [f'{report.name} {report.state}' for report in state.bridges]
     for topic in state.topics:
         age, rate = state.compute_age(topic, now), state.compute_rate(topic, now)
         latest = 'no message yet' if age is None else f'{rate:.0f} Hz, {age:.2f} s ago'
         topics.append((f'{topic}: {latest}', ''))
+        parts += [] if age is None else [f'{topic} {rate:.0f} Hz {age:.2f} s']
     if not size:
         blocks = [[*first, *findings], _format_table(rows, rows, math.inf), topics]
         return [line for block in blocks if block for line in (*block, ('', ''))]
@@ -166,7 +164,10 @@ def make_screen(
     if len(lines) > (most := max(height // 4, 2)):
         more = f'... {len(lines) - most + 1} more: transmission_bridge watch --once shows all'
         lines[most - 1 :] = [(more, 'bold red')]
-    lines[:0] = [] if top else [(_summarize(state, now, width), 'dim')]
+    # The bridge, and the topics with messages as far as they fit.
+    while len(summary := printable('   '.join(parts))) > width and len(parts) > 1:
+        parts.pop()
+    lines[:0] = [] if top else [(summary, 'dim')]
     room = max(height - len(lines) - len({row.kind for row in rows}) - 1, 1)
     pages = max(-(-len(rows) // room), 1)
     pager.page %= pages
@@ -179,17 +180,6 @@ def make_screen(
     gap = width - len(keys) - len(_LEGEND)
     lines.append((keys + (' ' * gap + _LEGEND if gap > 2 else ''), 'bold'))
     return [(text[:width], style) for text, style in lines]
-
-
-def _summarize(state: WatchState, now: float, width: int) -> str:
-    """Return the bridge, and rate and age of the topics with messages, as far as they fit."""
-    parts = [f'{report.name} {report.state}' for report in state.bridges]
-    for topic in state.topics:
-        if (age := state.compute_age(topic, now)) is not None:
-            parts.append(f'{topic} {state.compute_rate(topic, now):.0f} Hz {age:.2f} s')
-    while len(text := printable('   '.join(parts))) > width and len(parts) > 1:
-        parts.pop()
-    return text
 
 
 def _format_table(shown: Sequence[WatchRow], rows: Sequence[WatchRow], width: float) -> list[Line]:

@@ -14,7 +14,7 @@ import os
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
-from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport, COMMANDS
 from transmission_bridge.tools.limit_report import list_position_limits
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
@@ -26,9 +26,8 @@ MOTOR_COLUMNS = {'POS': 'MOTOR', 'VEL': 'MOTOR VEL', 'EFF': 'MOTOR EFF'}
 
 AGE, CLAMPED = 'AGE s', 'CLAMPED'
 
-#: Default topics of a driver, used if bridges list no others. The command topic has this name in
-#: every namespace.
-_DRIVER, _DRIVER_COMMANDS = 'actuator_states', 'actuator_commands'
+#: Default topic of a driver's states, used if bridges list no others.
+_DRIVER = 'actuator_states'
 
 _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 
@@ -42,6 +41,9 @@ _BEGINS = (UNITS_OF, UNKNOWN, _CLAMPED, *_ODD)
 
 #: Begin of the names of the statuses of drivers, whose keys are a quantity and an actuator.
 _HOSTED = 'driver '
+
+#: The key of ``state_timeout`` [s] in the status of the topic of a driver, which others lack.
+_TIMEOUT = 'timeout [s]'
 
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
@@ -136,7 +138,7 @@ class WatchState:
         times.append(now)
         while times[0] < now - _WINDOW:
             times.popleft()
-        is_command = topic.rpartition('/')[2] in (_DRIVER_COMMANDS, _JOINT_COMMANDS)
+        is_command = topic.rpartition('/')[2] in (COMMANDS, _JOINT_COMMANDS)
         for interface, values in arrays.items():
             column = (_COMMAND if is_command else '') + COLUMNS[interface]
             for name, value in zip(names, values, strict=False):
@@ -173,14 +175,14 @@ class WatchState:
     @property
     def _driver_topics(self) -> list[str]:
         parts = [(bridge, part) for bridge in self.bridges for part in bridge.statuses]
-        named = [part for bridge, part in parts if _find_timeout(bridge, part)]
+        named = [part for bridge, part in parts if _find_fact(bridge, part, _TIMEOUT)]
         return self._add_default(named, _DRIVER)
 
     @property
     def _command_topics(self) -> list[str]:
         parts = [part for bridge in self.bridges for part in bridge.statuses]
-        named = [part for part in parts if part.rpartition('/')[2] == _DRIVER_COMMANDS]
-        return self._add_default(named, _DRIVER_COMMANDS)
+        named = [part for part in parts if part.rpartition('/')[2] == COMMANDS]
+        return self._add_default(named, COMMANDS)
 
     def _add_default(self, named: list[str], default: str) -> list[str]:
         is_used = not named or default in self._times
@@ -294,11 +296,6 @@ def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:
     return bridge.statuses[part][key] if part in bridge.statuses else ''
 
 
-def _find_timeout(bridge: BridgeReport, topic: str) -> str:
-    """Return ``state_timeout`` of the topic of a driver [s], empty for other statuses."""
-    return _find_fact(bridge, topic, 'timeout [s]')
-
-
 def describe_missing_sides(state: WatchState, now: float) -> list[str]:
     """
     Return a sentence for each node that is missing or does not work.
@@ -349,6 +346,6 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         f'after {timeout} s'
         for bridge in present
         for topic in bridge.statuses
-        for timeout, age in [(_find_timeout(bridge, topic), state.compute_age(topic, now))]
+        for timeout, age in [(_find_fact(bridge, topic, _TIMEOUT), state.compute_age(topic, now))]
         if timeout not in ('', 'never') and age is not None and age > float(timeout)
     ]

@@ -30,7 +30,7 @@ class Robot(BridgeRobot):
     """The robot of the bridge in the domain of the tests, which hears while it waits."""
 
     def __init__(self, peer) -> None:
-        super().__init__('', 'transmission_bridge')
+        super().__init__('transmission_bridge')
         self._peer, self.answers = peer, []
 
     def until(self, condition) -> None:

@@ -25,12 +25,12 @@ from transmission_bridge.transmissions import RobotTransmissions
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
 from transmission_bridge.tools.calibration.guide import HandGuide
+from transmission_bridge.tools.tune.command import PageView
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot, RobotState
 from transmission_bridge.tools.tune.server import open_server, RequestGuard
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
-from transmission_bridge.tools.tune.view import PageView
 
 ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
 SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'

@@ -27,7 +27,7 @@ import numpy as np
 from transmission_bridge.bridge.states import unwrap_positions
 from transmission_bridge.errors import shortened, UnknownNameError
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.tools.bridge_client import BridgeClient, Received
+from transmission_bridge.tools.bridge_client import BridgeClient, COMMANDS, Received
 from transmission_bridge.tools.calibration.numbers import (
     compute_signs,
     list_zeros,
@@ -386,8 +386,6 @@ class MovedTransmission:
         return self.problem
 
 
-_COMMANDS = 'actuator_commands'
-
 #: Seconds without a state after which the drivers are silent, and after a command in which the
 #: arm is commanded.
 _SILENT, _COMMANDED = 1.0, 2.0
@@ -414,7 +412,7 @@ class HandCalibration:
     :param periods: Periods of single-turn encoders by actuator, in the units of their drivers.
     :param is_free: Whether reductions are unknown.
     :param only: The transmissions to calibrate, all by default.
-    :ivar scales: Position at the motor [rad or m] per unit of its driver, by actuator.
+    :ivar scales: Position at the motor [rad or m] per unit of its driver, of all actuators.
     :ivar joints: Each joint as its transmission and its place there.
     :ivar is_confirmed: Whether the user confirmed that the limits of the joints are the stops;
         ``None`` before an answer.
@@ -429,11 +427,10 @@ class HandCalibration:
         is_free: bool = False,
         only: Collection[str] = (),
     ) -> None:
-        self.robot, scales = robot, dict.fromkeys(robot.actuator_names, 1.0)
-        self.scales = scales | {name: each.position.scale for name, each in robot.units.items()}
-        self._periods = np.array([
-            abs(periods.get(name, np.nan) * self.scales[name]) for name in robot.actuator_names
-        ])  # fmt: skip
+        self.scales = dict.fromkeys(robot.actuator_names, 1.0)
+        self.scales |= {name: each.position.scale for name, each in robot.units.items()}
+        scaled = [periods.get(name, np.nan) * scale for name, scale in self.scales.items()]
+        self._periods = np.abs(scaled)
         self.transmissions = [
             MovedTransmission(
                 binding, robot, is_free=is_free, periods=self._periods[list(binding.actuators)]
@@ -500,10 +497,9 @@ class DriverFeed:
         self, client: BridgeClient, hand: HandCalibration, topics: Mapping[str, Mapping[str, str]]
     ) -> None:
         self._client, self._hand = client, hand
-        self._places = {name: n for n, name in enumerate(hand.robot.actuator_names)}
         self._last_state = self._last_command = -np.inf
         namespaces = dict.fromkeys(['', *(topic.rpartition('/')[0] for topic in topics)])
-        self._commands = [f'{each}/{_COMMANDS}' if each else _COMMANDS for each in namespaces]
+        self._commands = [f'{each}/{COMMANDS}' if each else COMMANDS for each in namespaces]
         self.receivers: dict[str, Received] = {
             topic: partial(self._store_state, names) for topic, names in topics.items()
         }
@@ -512,12 +508,11 @@ class DriverFeed:
     def _store_state(
         self, names: Mapping[str, str], message: JointStateRecord, layout: Layout, now: float
     ) -> None:
-        positions = np.full(len(self._places), np.nan)
+        sent: dict[str | None, float] = {}
         if len(message.position) == len(message.names):
-            for name, position in zip(message.names, message.position.tolist(), strict=True):
-                if (actuator := names.get(name)) in self._places:
-                    scale = self._hand.scales[actuator]
-                    positions[self._places[actuator]] = position * scale
+            sent = dict(zip(map(names.get, message.names), message.position.tolist(), strict=True))
+        scales = self._hand.scales.items()
+        positions = np.array([sent.get(name, np.nan) * scale for name, scale in scales])
         if np.isfinite(positions).any():
             self._last_state = now
             self._hand.add_reading(positions, now)
@@ -536,7 +531,7 @@ class DriverFeed:
         ]
         strangers = tuple(dict.fromkeys(each for each in publishers if each != bridge))
         if strangers:
-            return f'{shortened(strangers)} publishes {_COMMANDS}: end it first'
+            return f'{shortened(strangers)} publishes {COMMANDS}: end it first'
         if now - self._last_command < _COMMANDED:
             return f'{bridge} commands the arm: end what commands joints first'
         if now - self._last_state > _SILENT:

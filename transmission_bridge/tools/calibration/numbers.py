@@ -128,13 +128,9 @@ class NumberMap:
     ) -> None:
         self.zeros = zeros
         self.binding, self.robot = binding, robot
-        self._type = type(binding.transmission)
         present = {tunable.path: float(tunable.value) for tunable in binding.tunables}
         self.numbers: Mapping[ParameterPath, float] = {**present, **(numbers or {})}
-        self._newest: tuple[Mapping[ParameterPath, float], Transmission] = (
-            present,
-            binding.transmission,
-        )
+        self._newest = present, binding.transmission
 
     def widened(self, share: float) -> NumberMap:
         """
@@ -165,7 +161,9 @@ class NumberMap:
         """
         numbers = {**self.numbers, **values}
         if numbers != self._newest[0]:
-            binding, _ = build_transmission(self._type, self.binding.spec, numbers, self.robot)
+            binding, _ = build_transmission(
+                type(self.binding.transmission), self.binding.spec, numbers, self.robot
+            )
             self._newest = numbers, binding.transmission
         return self._newest[1]
 
@@ -229,11 +227,8 @@ def fit_numbers(
     is_known = np.isfinite(known.joints)
     guess = np.where(is_known, known.joints, 0.0)
     first = np.array([{**maps.numbers, **(start or {})}[path] for path in free])
-    sizes = np.array([
-        1.0 if path[-1] == 'offset' else max(abs(x), 1e-9)
-        for path, x in zip(free, first, strict=True)
-    ])  # fmt: skip
-
+    is_offset = np.array([path[-1] == 'offset' for path in free], dtype=bool)
+    sizes = np.where(is_offset, 1.0, np.maximum(np.abs(first), 1e-9))
     is_inverse = np.array([path[-1] == _REDUCTION for path in free], dtype=bool)
 
     def name_values(x: Array) -> dict[ParameterPath, float]:
@@ -271,9 +266,7 @@ def fit_numbers(
     return Fit(
         values,
         missing,
-        np.where(
-            is_known, known.joints - maps.map_positions(values, known.actuators, guess), np.nan
-        ),
+        known.joints - maps.map_positions(values, known.actuators, guess),
         tuple(name_values(best + each) for each in changes.T),
     )
 

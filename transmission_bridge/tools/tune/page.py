@@ -40,7 +40,7 @@ class Widgets:
     ) -> None:
         self._gui, self._container, self._post = gui, container, post
         self._next: dict[tuple[str, str], dict[str, Any]] = {}
-        self._acts: dict[tuple[str, str], Callable[[Any], None] | None] = {}
+        self._acts: dict[tuple[str, str], Callable[[Any], None]] = {}
         self._handles: dict[tuple[str, str], Any] = {}
         #: What the browser shows or will show. Input is included when :meth:`_accept_input`
         #: handles it, so that later input is not overwritten.
@@ -50,9 +50,7 @@ class Widgets:
         """Describe a text."""
         self._next['html', str(len(self._next))] = {'content': content}
 
-    def add_widget(
-        self, kind: str, key: str, act: Callable[[Any], None] | None = None, **props: Any
-    ) -> None:
+    def add_widget(self, kind: str, key: str, act: Callable[[Any], None], **props: Any) -> None:
         """
         Describe a widget.
 
@@ -89,7 +87,7 @@ class Widgets:
         handle = getattr(self._gui, f'add_{key[0]}')(**given)
         if key[0] == 'slider':
             handle.precision = _DIGITS
-        if self._acts.get(key) is not None:
+        if key in self._acts:
             # A coroutine, because viser runs functions in a pool of threads, in which Enter could
             # overtake the text typed before it.
             async def changed(event: Any) -> None:
@@ -100,11 +98,10 @@ class Widgets:
         return handle
 
     def _accept_input(self, key: tuple[str, str], handle: Any, value: Any) -> None:
-        act = self._acts[key]
-        if act is not None and self._handles.get(key) is handle:
+        if self._handles.get(key) is handle:
             if 'value' in self._sent[key]:
                 self._sent[key]['value'] = value
-            act(value)
+            self._acts[key](value)
 
 
 #: The limits of a member that has none.

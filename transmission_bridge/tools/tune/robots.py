@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 import math
+import posixpath
 import time
 from typing import Any
 
@@ -25,13 +26,18 @@ from transmission_bridge.bridge.options import (
     HOSTED,
     PREFIX,
     split_pairs,
-    strip_prefixes,
 )
 from transmission_bridge.bridge.states import DriverIndex, Encoders, list_wrap_periods, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, DESCRIPTION, Received
+from transmission_bridge.tools.bridge_client import (
+    ACTIVE,
+    BridgeClient,
+    COMMANDS,
+    DESCRIPTION,
+    Received,
+)
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
 from transmission_bridge.tools.calibration.outcome import name_values
@@ -135,13 +141,8 @@ class FileRobot:
         return 'From a file, without a robot: the sliders move it.', 'dim'
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
-        """Call ``done`` with the maps' error if they reject the numbers."""
-        try:
-            self.model.robot.with_parameters(strip_prefixes(values))
-        except TransmissionBridgeError as error:
-            done(str(error))
-        else:
-            done('')
+        """Set numbers: only :meth:`TuneModel.accept_values`, which follows, can reject them."""
+        done('')
 
     def move_actuator(self, actuator: int, position: float) -> None:
         """Move an actuator [rad or m]; a position that is not finite is ignored."""
@@ -177,8 +178,6 @@ _PERIOD = 1.0
 #: Seconds for which a joint counts as commanded after a command, as in the bridge's tuning guard.
 _LIVE = 0.5
 
-_COMMANDS = 'actuator_commands'
-
 
 class BridgeRobot(BridgeClient):
     """
@@ -187,19 +186,18 @@ class BridgeRobot(BridgeClient):
     It requests description and parameters from the bridge, follows ``/parameter_events``, and
     repeats the request if the bridge restarts.
 
-    :param namespace: Namespace of the bridge and of the topics.
-    :param node: Name of the bridge.
+    :param node: Name of the bridge with its namespace, which its topics also have.
     :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
     :ivar n_starts: Number of times that all numbers were read.
     :ivar stored: What the bridge said when it stored the numbers of the last calibration, empty
         before.
     :ivar stops: Measured stops by joint [rad or m], see :attr:`HandGuide.stops`.
-    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
+    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the name is invalid.
     """
 
-    def __init__(self, namespace: str, node: str) -> None:
-        super().__init__('tune', f'{namespace}/{node}')
+    def __init__(self, node: str) -> None:
+        super().__init__('tune', node)
         self.model: TuneModel | None = None
         self.visuals = b''
         self.n_starts = 0
@@ -287,12 +285,10 @@ class BridgeRobot(BridgeClient):
         topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
         for topic in options.actuator_state_topics:
             topics[topic] = _make_receiver(self._actuators, lambda: self._plans[0], topic)
-            has_names = any(name.startswith(f'{topic}:') for name in names)
-            namespace = topic.rpartition('/')[0]
-            commands = f'{namespace}/{_COMMANDS}' if has_names and namespace else _COMMANDS
-            source = topic if has_names else ''
+            # A driver has its own names, and then its own command topic, or all share them.
+            source = topic if any(name.startswith(f'{topic}:') for name in names) else ''
             sent = _make_receiver(self._commands, lambda: self._plans[1], source)
-            topics.setdefault(commands, sent)
+            topics.setdefault(posixpath.join(source.rpartition('/')[0], COMMANDS), sent)
         self._receivers = topics
         self._follow_all_topics()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 import math
 from typing import Any
 
@@ -137,10 +138,9 @@ class LinkPoses:
 
 
 def _make_joint(spec: JointSpec) -> Joint | None:
-    try:
+    with suppress(DescriptionError):
         return joint_from_spec(spec)
-    except DescriptionError:
-        return None
+    return None
 
 
 def _find_joint_sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:

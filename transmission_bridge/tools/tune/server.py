@@ -17,7 +17,7 @@ This module alone depends on how viser opens its port.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 import functools
 import hmac
@@ -131,11 +131,10 @@ class RequestGuard:
         if matched is None:
             return False
         name = matched['name'].strip('[]')
-        try:
+        with suppress(ValueError):
             ipaddress.ip_address(name)
-        except ValueError:
-            return name.lower() in self._names
-        return True
+            return True
+        return name.lower() in self._names
 
     def _is_code(self, text: str) -> bool:
         return hmac.compare_digest(text.strip().encode(), self.code.encode())

@@ -48,7 +48,7 @@ class TuneSession:
     All work is done in the thread that calls :meth:`run`; other threads post tasks to it.
 
     :param server: The server, behind its gate.
-    :param make_view: Makes the :class:`~.view.PageView` of a new client.
+    :param make_view: Makes the :class:`~.command.PageView` of a new client.
     """
 
     def __init__(

@@ -401,8 +401,7 @@ class TunePanel:
                 self._widgets.add_text(f'<div class="tb"><b>{heading}</b></div>')
             self._show_number(number)
         change.show()
-        steps = ('Undo', 'As in the URDF')
-        add_widget('button_group', 'steps', change.step, options=steps)
+        add_widget('button_group', 'steps', change.step, options=('Undo', 'As in the URDF'))
 
     def _show_joints(self, binding: Binding) -> None:
         page, add_widget = self._page, self._widgets.add_widget
