@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The node of a command beside running bridges: diagnostics, joint states, parameters."""
+"""
+The node of a command beside running bridges: diagnostics, joint states, parameters.
+
+Every command with a running bridge uses it. It publishes nothing, and only callbacks in
+:meth:`BridgeClient.spin_for` write its data. Names of services and statuses are those of the node.
+"""
 
 from __future__ import annotations
 

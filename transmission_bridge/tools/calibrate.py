@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge calibrate`` by hand, or from the file of a servo driver."""
+"""
+``transmission_bridge calibrate`` by hand, or from the file of a servo driver.
+
+Programs rely on the document of ``--json`` and on the exit code. Sentences, keys and the layout of
+the screen are free to change.
+"""
 
 from __future__ import annotations
 

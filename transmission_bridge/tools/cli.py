@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of commands: streams, exit codes, arguments, tables, progress, keys."""
+"""
+Common parts of commands: streams, exit codes, arguments, tables, progress, keys.
+
+Every command uses it. Scripts rely on the numbers of :class:`Exit` only.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge demo``: runs a simulated robot, and checks every message by formulas."""
+"""
+``transmission_bridge demo``: runs a simulated robot, and checks every message by formulas.
+
+Scripts rely on the exit code. The motions are free to change, within the limits of the robot.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Input files, YAML, files of parameters, and atomic output files."""
+"""
+Input files, YAML, files of parameters, and atomic output files.
+
+Commands use it. Nodes read the parameter files, so their form is that of ROS.
+"""
 
 from __future__ import annotations
 

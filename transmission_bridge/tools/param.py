@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge param``: read, set and dump parameters of a running bridge."""
+"""
+``transmission_bridge param``: read, set and dump parameters of a running bridge.
+
+Nodes and scripts read its output, which is YAML with the types of ROS.
+"""
 
 from __future__ import annotations
 

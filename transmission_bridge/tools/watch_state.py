@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The data of ``watch``: latest values by topic and name, ages, bridges, missing nodes."""
+"""
+The data of ``watch``: latest values by topic and name, ages, bridges, missing nodes.
+
+The callbacks of ``WatchClient`` write it, and the screen reads it. The names of statuses and keys
+are those of the diagnostics of a bridge.
+"""
 
 from __future__ import annotations
 

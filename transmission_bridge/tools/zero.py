@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge zero``: set the offsets of a running bridge from its present positions."""
+"""
+``transmission_bridge zero``: set the offsets of a running bridge from its present positions.
+
+The bridge computes and stores the offsets. This module asks, and restores its parameters.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
 A calibration by hand as a sequence of steps, each with one thing to do.
 
 The step follows from what is known of the arm: nothing has to be stored, and a joint that starts
-again is asked for again. The page and the terminal show the same step.
+again is asked for again. The page and the terminal show the same step. They change the state by
+:meth:`HandGuide.press` and :meth:`HandGuide.update`; all texts are free to change.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ With the positions ``a`` of the actuators [rad or m at the motor], and joint ``j
 
     f_j(a; theta) = q
 
-by least squares. Each known position may be wrong by its slack.
+by least squares. Each known position may be wrong by its slack. The search is free to change, its
+solutions are not; only the transmission that was built last is stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the panels of one browser share: the robot as it is shown, choices, and widgets."""
+"""
+What the panels of one browser share: the robot as it is shown, choices, and widgets.
+
+The view sets model and state before an update, and panels set the choices. Only :class:`Widgets`
+makes and changes widgets.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@
 """
 The robots of the page: of a running bridge, and from a file, without ROS.
 
-Nothing here commands the bridge: its topics and parameters are read, and numbers are set.
+Nothing here commands the bridge: its topics and parameters are read, and numbers are set. Both
+robots have the members that session and panels use, and only the thread of the session calls them.
 """
 
 from __future__ import annotations

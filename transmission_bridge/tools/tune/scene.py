@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot in the 3D view: its present pose, and a transparent commanded or previewed pose."""
+"""
+The robot in the 3D view: its present pose, and a transparent commanded or previewed pose.
+
+The session alone changes it, for all browsers. Colours and sizes are free to change.
+"""
 
 from __future__ import annotations
 

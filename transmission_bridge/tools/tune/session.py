@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of the page: one robot, its scene, and a view for each browser."""
+"""
+The loop of the page: one robot, its scene, and a view for each browser.
+
+Only the thread of :meth:`TuneSession.run` touches robot, scene and views.
+"""
 
 from __future__ import annotations
 
