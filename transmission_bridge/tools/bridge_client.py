@@ -5,7 +5,7 @@
 The node of a command beside running bridges: diagnostics, joint states, parameters.
 
 Every command with a running bridge uses it. It publishes nothing, and only callbacks in
-:meth:`BridgeClient.spin_for` write its data. Names of services and statuses are those of the node.
+:meth:`BridgeClient.spin_for` write its data. The bridge defines names of services and statuses.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Arguments and help of all commands, separate from their code, so that help impor
 The docstring of a function is the help of its command: a summary, a description with the exit
 codes, command lines to copy (indented), and a field for each argument: ``name VALUE``,
 ``--flag``, ``--option VALUE`` or ``--option VALUE ...``; ``[VALUE]`` may be missing. A field
-without a text has that of the other commands. Users rely on all names here, and
+without a text has the same text as in other commands. Users rely on all names here, and
 ``docs/command_line.md`` is made from them.
 """
 

@@ -4,7 +4,7 @@
 """
 Input files, YAML, files of parameters, and atomic output files.
 
-Commands use it. Nodes read the parameter files, so their form is that of ROS.
+Commands use it. Nodes read the parameter files, so ROS defines their form.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 """
 The data of ``watch``: latest values by topic and name, ages, bridges, missing nodes.
 
-The callbacks of ``WatchClient`` write it, and the screen reads it. The names of statuses and keys
-are those of the diagnostics of a bridge.
+The callbacks of ``WatchClient`` write it, and the screen reads it. The diagnostics of a bridge
+define the names of statuses and keys.
 """
 
 from __future__ import annotations

@@ -428,7 +428,7 @@ class HandGuide:
                 other.cancel_move()
 
     def press(self, act: Act | None = None) -> None:
-        """Do what a button does, by default that of the step, if it can be pressed."""
+        """Do what a button does, by default the button of the step, if it can be pressed."""
         step = self.step
         if act is None and not step.obstacle:
             act = step.primary

@@ -193,7 +193,7 @@ def _remove_turns(moved: MovedTransmission, fit: Fit) -> dict[ParameterPath, flo
     zero = moved.zeros[0]
     if zero.place is not None:
         turn = moved.periods[0] / zero.factor
-    # Of the two zeros at half a turn, that of a positive reading, whatever was rounded.
+    # Of the two zeros at half a turn, the zero of a positive reading, whatever was rounded.
     shift = 1e-9 * turn
     return {zero.path: math.remainder(fit.values[zero.path] + shift, abs(turn)) - shift}
 

@@ -4,8 +4,8 @@
 """
 The calibration files of servo drivers: stops of joints, read as known positions, and written.
 
-``calibrate`` reads them, ``export`` writes them. LeRobot and ORCA define their fields, so none of
-these may change.
+``calibrate`` reads them, ``export`` writes them. LeRobot and ORCA define their fields, so
+these must not change.
 """
 
 from __future__ import annotations

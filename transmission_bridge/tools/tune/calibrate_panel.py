@@ -47,7 +47,7 @@ class CalibratePanel:
         gui.add_command('Next step of the calibration', hotkey='N').on_trigger(pressed)
 
     def _press(self, act: Act | None = None) -> None:
-        """Do what a button does, by default that of the step."""
+        """Do what a button does, by default the button of the step."""
         guide = self._page.session.robot.calibration
         if guide is not None:
             guide.press(act)

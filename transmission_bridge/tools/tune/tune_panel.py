@@ -137,7 +137,7 @@ class ChangePanel:
 
     def _read_pending(self) -> Mapping[str, float]:
         """
-        Return the new numbers of the question, or without one those of the input.
+        Return the new numbers of the question, without a question of the input.
 
         :raises TransmissionBridgeError, ValueError: If the change is impossible, with the reason.
         """
