@@ -42,7 +42,7 @@ from transmission_bridge.tools.cli import (
     wrapped,
 )
 from transmission_bridge.tools.export import render_numbers
-from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.files import check_output, is_parameter_file, write_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """
     if options.output:
         check_output(options.output, force=options.force)
-    if options.limits and (options.output or '.yaml').endswith(('.yaml', '.yml')):
+    if options.limits and (not options.output or is_parameter_file(options.output)):
         raise UsageError('--limits writes a description: give --output NEW.urdf')
     optional('scipy.optimize', 'calibrate')
     setup = bridge_setup(options, [options.actuators] if options.actuators else ())

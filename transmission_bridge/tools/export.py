@@ -30,6 +30,7 @@ from transmission_bridge.tools.files import (
     Entry,
     format_numbers,
     format_parameter_file,
+    is_parameter_file,
     write_output,
 )
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
@@ -180,7 +181,7 @@ def render_numbers(
     :param limits: Lower and upper limit by joint [rad or m], for a description.
     :raises ParameterError: As :func:`export`, or if a joint has no ``<limit>``.
     """
-    if output.lower().endswith(('.yaml', '.yml')):
+    if is_parameter_file(output):
         return format_parameter_file(format_numbers(numbers), node, heading).encode()
     values = {name: value for name, value, _ in numbers}
     editor = NumberEditor(export(data, {**(others or {}), **values})[0])

@@ -250,6 +250,11 @@ def format_numbers(numbers: Iterable[Entry]) -> Iterator[str]:
         yield f'{key}: {format_yaml_number(value)}' + (f'  # {remark}' if remark else '')
 
 
+def is_parameter_file(name: str) -> bool:
+    """Return whether numbers are written into a file of this name as parameters."""
+    return name.lower().endswith(('.yaml', '.yml'))
+
+
 def format_parameter_file(lines: Iterable[str], node: str = '', heading: str = '') -> str:
     """
     Return a parameter file.

@@ -18,8 +18,8 @@ from transmission_bridge.tools.calibration.guide import (
     Sweep,
 )
 from transmission_bridge.tools.calibration.outcome import name_values
-from transmission_bridge.tools.tune.page import Page
 from transmission_bridge.tools.tune.robots import BridgeRobot
+from transmission_bridge.tools.tune.session import Page
 from transmission_bridge.tools.tune.texts import (
     escape_text,
     format_line,

@@ -23,24 +23,20 @@ import numpy as np
 
 from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
-from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.files import check_output, is_parameter_file, write_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.calibrate_panel import CalibratePanel
 from transmission_bridge.tools.tune.model import SavedFile
-from transmission_bridge.tools.tune.page import OPEN, Page
 from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot
 from transmission_bridge.tools.tune.server import open_server, RequestGuard
-from transmission_bridge.tools.tune.session import PageSettings, TuneSession
+from transmission_bridge.tools.tune.session import OPEN, Page, PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.texts import format_line, format_note
 from transmission_bridge.tools.tune.tune_panel import TunePanel
 
 #: Rows of the table of joints.
 _MOST_JOINTS = 300
-
-#: Names of parameter files, which have no limits of joints.
-_PARAMETER_FILES = ('.yaml', '.yml')
 
 
 class SavePanel:
@@ -65,7 +61,7 @@ class SavePanel:
         add_widget(
             *('checkbox', label, partial(setattr, self, '_writes_stops')),
             value=self._writes_stops,
-            visible=bool(session.robot.stops) and not output.endswith(_PARAMETER_FILES),
+            visible=bool(session.robot.stops) and not is_parameter_file(output),
         )
         is_ready = bool(output and saved and session.settings.may_change)
         add_widget(

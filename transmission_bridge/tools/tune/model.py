@@ -23,6 +23,7 @@ from transmission_bridge.bridge.options import list_parameter_names, PREFIX, str
 from transmission_bridge.bridge.zeroing import compute_zero_offsets
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
+from transmission_bridge.tools.files import is_parameter_file
 from transmission_bridge.tools.limit_report import joint_unit, list_position_limits, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 from transmission_bridge.transmissions.robot import (
@@ -349,7 +350,7 @@ class TuneModel:
         document = output, self._description
         data = render_numbers(*document, entries, heading, node=node, limits=limits)
         old = self._description
-        if output.lower().endswith(('.yaml', '.yml')):
+        if is_parameter_file(output):
             old = Path(output).read_bytes() if Path(output).is_file() else b''
         before, after = (text.decode('utf-8', 'replace').splitlines() for text in (old, data))
         lines = difflib.unified_diff(before, after, 'now', 'tuned', lineterm='', n=2)

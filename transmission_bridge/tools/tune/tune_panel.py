@@ -23,8 +23,8 @@ from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.cli import shorten_end
 from transmission_bridge.tools.tune.model import Number
-from transmission_bridge.tools.tune.page import OPEN, Page, Widgets
 from transmission_bridge.tools.tune.robots import FileRobot, RobotState
+from transmission_bridge.tools.tune.session import OPEN, Page, Widgets
 from transmission_bridge.tools.tune.texts import (
     escape_text,
     format_change,
