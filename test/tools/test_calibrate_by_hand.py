@@ -459,6 +459,8 @@ def test_keys_do_what_the_buttons_do():
     screen.handle_keys('n')
     assert not guide.is_safe
     obstacle[0] = ''
+    screen.handle_keys('o')  # without a second answer
+    assert not guide.is_safe
     screen.handle_keys('xnw')
     assert guide.is_safe
     assert 'nothing is written' in guide.troubles[0]
@@ -503,6 +505,12 @@ def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
     guess = run('calibrate', servo_file, '--lerobot', path, '--transmission', 'pan_drive')
     assert guess.code == 0
     assert 'pan_drive: a guess' in guess.out
+
+
+@pytest.mark.parametrize('output', [(), ('--output', 'new.YAML')])
+def test_limits_are_written_into_descriptions_alone(refuse, servo_file, output):
+    """A parameter file has no limits of joints."""
+    refuse('--limits writes a description', 'calibrate', servo_file, '--limits', *output)
 
 
 def test_a_pose_has_to_be_there(run, refuse, servo_file, monkeypatch):

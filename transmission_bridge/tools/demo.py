@@ -180,7 +180,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                 raise FailedError(f'the bridge does not publish within {_START:g} s')
             client.spin_for(_PERIOD)
         shown = argparse.Namespace(**vars(options), once=False, filter='')
-        show_until_end(shown, console, state, client.spin_for)
+        show_until_end(shown, console, client)
         require_alive()
     faults = [fault for comparison in client.comparisons for fault in comparison.faults.values()]
     for fault in faults:

@@ -338,13 +338,14 @@ class WatchClient(BridgeClient):
     Fills a :class:`WatchState`.
 
     :param is_complete: Whether no message may be lost.
+    :ivar state: The state.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
     def __init__(self, state: WatchState, *, is_complete: bool = False) -> None:
         # Without a name, the description is that of the bridge with the usual one.
         super().__init__('watch', state.node or 'transmission_bridge')
-        self._state = state
+        self.state = state
         self._is_complete = is_complete
         self._names: dict[str, None] = {}
         #: The start of the bridge that was asked for its description.
@@ -364,21 +365,21 @@ class WatchClient(BridgeClient):
         if reason:
             self._asked = None
         elif text := values.get(DESCRIPTION):  # else it is on the topic
-            self._state.set_description(text)
+            self.state.set_description(text)
 
     def _update_topics(self) -> None:
-        self._state.reports = self.reports
-        self._names |= dict.fromkeys(self._state.topics)
+        self.state.reports = self.reports
+        self._names |= dict.fromkeys(self.state.topics)
         topics = {topic: partial(self.store_message, topic) for topic in self._names}
         self.follow_topics(topics, is_complete=self._is_complete)
-        self._state.others = [] if self._state.has_driver else self.list_other_topics()
+        self.state.others = [] if self.state.has_driver else self.list_other_topics()
 
     def store_message(
         self, topic: str, message: JointStateRecord, layout: Layout, now: float
     ) -> None:
         """Store a message."""
         arrays = {name: getattr(message, name).tolist() for name in COLUMNS}
-        self._state.store_message(topic, message.names, arrays, now)
+        self.state.store_message(topic, message.names, arrays, now)
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -386,32 +387,23 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     state = WatchState(options.node.strip('/'))
     # Ctrl-C is the usual end.
     with closing(WatchClient(state)) as client, suppress(KeyboardInterrupt):
-        show_until_end(options, console, state, client.spin_for)
+        show_until_end(options, console, client)
     missing = describe_missing_sides(state, time.monotonic())
     for sentence in missing:
         console.err.line(f'transmission_bridge: {printable(sentence)}')
     return Exit.ERRORS if missing else Exit.OK
 
 
-def show_until_end(
-    options: argparse.Namespace,
-    console: Console,
-    state: WatchState,
-    spin_for: Callable[[float], None],
-) -> None:
-    """
-    Show one snapshot, or the state repeatedly for some time or until the user quits.
-
-    :param spin_for: Handles callbacks for some seconds.
-    """
-    begin = time.monotonic()
+def show_until_end(options: argparse.Namespace, console: Console, client: WatchClient) -> None:
+    """Show one snapshot, or the state repeatedly for some time or until the user quits."""
+    state, begin = client.state, time.monotonic()
     left = options.seconds or (_PATIENCE if options.once else math.inf)
     is_plain = options.once or options.plain
     with open_screen(state, console, is_plain=is_plain, pattern=options.filter) as (show, is_live):
         period = LIVE_PERIOD if is_live or options.once else _PLAIN_PERIOD
         is_over = False
         while left > 0.0 and not is_over:
-            spin_for(min(period, left))
+            client.spin_for(min(period, left))
             left -= period
             if options.once:
                 is_over = state.has_driver and state.has_joint_states
@@ -421,6 +413,6 @@ def show_until_end(
             if is_live or missing or not state.is_empty:
                 is_over = show([(sentence, 'bold red') for sentence in missing])
         if options.once:
-            spin_for(_SETTLING)
+            client.spin_for(_SETTLING)
             if not state.is_empty:
                 show([])

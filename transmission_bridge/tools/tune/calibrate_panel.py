@@ -100,13 +100,13 @@ class CalibratePanel:
             + _format_sweep(None if guide is None else guide.sweep)
         )
         obstacle = '' if guide is None else guide.write_obstacle
-        write = Act('Write', lambda: None) if guide is None else guide.write_act
+        write = None if guide is None or not is_safe else guide.write_act
         is_last = not (obstacle or step.primary or step.joint)
         trouble = '' if guide is None else '. '.join(guide.troubles)
         for key, act, color, reason in (
             ('next', step.primary, 'green', step.obstacle),
             ('second', step.second, 'gray', ''),
-            ('write', write if is_safe else None, 'green' if is_last else 'gray', obstacle),
+            ('write', write, 'green' if is_last else 'gray', obstacle),
         ):
             if key == 'write':
                 kind = 'bad' if trouble else 'dim'

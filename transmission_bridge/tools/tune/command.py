@@ -54,8 +54,14 @@ class SavePanel:
         page, session, add_widget = self._page, self._page.session, self._widgets.add_widget
         output, changes = session.settings.output, [*self._list_changes()]
         if self._shown[0] != (page.model, changes):
-            self._message = ''
-            self._shown = (page.model, changes), self._render_file() if changes else None
+            self._message, stops = '', session.robot.stops if self._writes_stops else {}
+            name, saved = output or 'robot.urdf', None
+            try:
+                if changes:
+                    saved = page.model.render_file(name, session.robot.bridge, stops)
+            except (UsageError, TransmissionBridgeError) as error:
+                self._message = format_note(str(error), 'bad')
+            self._shown = (page.model, changes), saved
         saved, label = self._shown[1], 'Write the stops as <limit> too'
         self._widgets.add_text(texts.format_changes(changes, page.units))
         add_widget(
@@ -90,15 +96,6 @@ class SavePanel:
             *limits, unit = self._page.model.limits.get(joint, OPEN)
             for side, old, new in zip(('lower', 'upper'), limits, measured, strict=True):
                 yield joint, f'{side} limit', unit, old, new
-
-    def _render_file(self) -> SavedFile | None:
-        robot, output = self._page.session.robot, self._page.session.settings.output
-        stops = robot.stops if self._writes_stops else {}
-        try:
-            return self._page.model.render_file(output or 'robot.urdf', robot.bridge, stops)
-        except (UsageError, TransmissionBridgeError) as error:
-            self._message = format_note(str(error), 'bad')
-            return None
 
     def _write(self, _: Any) -> None:
         """Write the file that is shown, without later changes."""
