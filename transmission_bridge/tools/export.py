@@ -28,7 +28,6 @@ from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import (
     check_output,
     Entry,
-    format_numbers,
     format_parameter_file,
     is_parameter_file,
     write_output,
@@ -182,7 +181,7 @@ def render_numbers(
     :raises ParameterError: As :func:`export`, or if a joint has no ``<limit>``.
     """
     if is_parameter_file(output):
-        return format_parameter_file(format_numbers(numbers), node, heading).encode()
+        return format_parameter_file(numbers, node, heading).encode()
     values = {name: value for name, value, _ in numbers}
     editor = NumberEditor(export(data, {**(others or {}), **values})[0])
     for joint, ends in (limits or {}).items():

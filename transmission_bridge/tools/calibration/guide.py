@@ -218,7 +218,8 @@ class HandGuide:
         hint = f'{where or "All joints"}{", others" * bool(where)} at zero. Hold it still.'
         hint = ' '.join([*map(_start_sentence, filter(None, refusals)), hint])
         moving = ', '.join(moved.joined_names for moved in self._included if not moved.is_still)
-        obstacle, act = f'moving: {moving}' if moving else '', Act('It is in the pose', self._mark)
+        obstacle = f'moving: {moving}' if moving else ''
+        act = Act('It is in the pose', self._mark_pose)
         return Step('Put the arm into the pose', hint, act, obstacle, pose=self.pose)
 
     def _ask_for_stop(self, moved: MovedTransmission, joint: int) -> Step | None:
@@ -364,7 +365,7 @@ class HandGuide:
             's': Act('Start again', self._here[0].start_again),
             'l': Act('Leave out', self.leave_out),
             'e': Act(label, partial(setattr, track, 'sides', sides)),
-            'p': Act(pose, self._take_pose),
+            'p': Act(pose, self._mark_pose),
             'm': Act('Measure stops', self._measure_limits),
             'q': Act('End without writing', partial(setattr, self, 'written', [])),
         }
@@ -458,12 +459,9 @@ class HandGuide:
         for n in self._list_open()[:1]:
             self.choose(n)
 
-    def _take_pose(self) -> str:
-        self.answer(is_confirmed=False)
-        return self.hand.mark_pose(self.pose)
-
-    def _mark(self) -> str:
+    def _mark_pose(self) -> str:
         """Take the arm as in the pose; poses that contradict each other are replaced."""
+        self.answer(is_confirmed=False)
         for moved in self._included:
             if self.judge(moved).refusal:
                 moved.poses = []
