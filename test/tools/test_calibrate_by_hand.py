@@ -31,9 +31,14 @@ from zoo.elements import load, params, transmission, urdf
 
 from transmission_bridge.tools.calibrate import HandScreen
 from transmission_bridge.tools.calibration.guide import HandGuide
-from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.moved import compute_spread_factor, JointTrack, Range
+from transmission_bridge.tools.calibration.hand import (
+    compute_spread_factor,
+    HandCalibration,
+    JointTrack,
+    Range,
+)
 from transmission_bridge.tools.calibration.numbers import fit_numbers, Known
+from transmission_bridge.tools.calibration.outcome import judge_transmission
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
@@ -55,7 +60,10 @@ def make_arm(text, seed, **settings):
 
 def judged(arm):
     """Return what is known, by transmission."""
-    return {each.name: arm.hand.judge(each) for each in arm.hand.transmissions}
+    return {
+        each.name: judge_transmission(each, is_confirmed=arm.hand.is_confirmed)
+        for each in arm.hand.transmissions
+    }
 
 
 def approach_all(arm, ends=(-1, 1), times=1):
@@ -183,7 +191,7 @@ def test_exchanged_motors_are_named_and_nothing_is_known():
         hand.add_reading(0.3 * np.array(way), 1.0)
         wrist.end_move()
         hand.add_reading(np.zeros(2), 2.0)
-    outcome = hand.judge(wrist)
+    outcome = judge_transmission(wrist)
     assert not outcome.values
     assert 'the motion fits if wrist_1 and wrist_2 are exchanged' in outcome.refusal
 
@@ -236,7 +244,7 @@ def test_a_type_without_zeros_of_its_actuators_is_refused():
     grip.begin_move(0)
     hand.add_reading(np.array([1.0]), 1.0)
     grip.end_move()
-    assert 'has no number for the zero of each actuator' in hand.judge(grip).refusal
+    assert 'has no number for the zero of each actuator' in judge_transmission(grip).refusal
 
 
 def test_where_a_motion_begins_or_turns_elsewhere_is_no_stop():
@@ -451,6 +459,8 @@ def test_keys_do_what_the_buttons_do():
     screen.handle_keys('n')
     assert not guide.is_safe
     obstacle[0] = ''
+    screen.handle_keys('o')  # without a second answer
+    assert not guide.is_safe
     screen.handle_keys('xnw')
     assert guide.is_safe
     assert 'nothing is written' in guide.troubles[0]
@@ -495,6 +505,12 @@ def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
     guess = run('calibrate', servo_file, '--lerobot', path, '--transmission', 'pan_drive')
     assert guess.code == 0
     assert 'pan_drive: a guess' in guess.out
+
+
+@pytest.mark.parametrize('output', [(), ('--output', 'new.YAML')])
+def test_limits_are_written_into_descriptions_alone(refuse, servo_file, output):
+    """A parameter file has no limits of joints."""
+    refuse('--limits writes a description', 'calibrate', servo_file, '--limits', *output)
 
 
 def test_a_pose_has_to_be_there(run, refuse, servo_file, monkeypatch):

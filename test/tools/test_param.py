@@ -12,11 +12,9 @@ from hypothesis import given, strategies as st
 import pytest
 
 from transmission_bridge.tools.files import (
-    format_numbers,
     format_parameter_file,
     read_parameter_file,
 )
-from transmission_bridge.tools.param import format_parameters
 from transmission_bridge.tools.zero import list_offsets
 
 ROLL = 'transmissions.good_transmission.joints.good.offset'
@@ -32,7 +30,8 @@ _VALUE = _SCALAR | st.lists(st.floats(allow_nan=False)) | st.lists(st.text())
 def test_a_dump_is_yaml_with_the_same_values_and_types(values):
     """Whatever the texts hold, and however small the numbers are; it names its node."""
     yaml = pytest.importorskip('yaml')
-    text = format_parameter_file(format_parameters({**values, 'not_set': None}), '/left/bridge')
+    entries = [(*item, '') for item in ({**values, 'not_set': None}).items()]
+    text = format_parameter_file(entries, '/left/bridge')
     ((node, document),) = yaml.safe_load(text).items()
     found = (document['ros__parameters'] or {}).items()
     assert node == '/left/bridge'
@@ -43,9 +42,9 @@ def test_a_dump_is_yaml_with_the_same_values_and_types(values):
 
 def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
     """Else it is for every node, and says so."""
-    numbers = [('wrist', [(('joints', 'roll', 'offset'), 2.0, '')])]
-    named = format_parameter_file(format_numbers(numbers), '/left/bridge', 'Numbers')
-    for_all = format_parameter_file(format_numbers(numbers), heading='Numbers')
+    numbers = [('transmissions.wrist.joints.roll.offset', 2.0, '')]
+    named = format_parameter_file(numbers, '/left/bridge', 'Numbers')
+    for_all = format_parameter_file(numbers, heading='Numbers')
     assert named.startswith('# Numbers\n/left/bridge:\n  ros__parameters:\n')
     assert '# /** is every node that reads this file' in for_all
     assert '\n/**:\n  ros__parameters:\n' in for_all
@@ -73,7 +72,7 @@ def test_the_question_lists_every_offset_that_may_change():
     ('--output: expected param dump, found param get', ['get', 'a', '--output', 'x.yaml']),
     ("cannot write 'no/x.yaml'", ['dump', '--output', 'no/x.yaml']),
     ('--node: expected the name of a bridge', ['get', 'a', '--node', '/']),
-    ("'/a b' is not a valid name", ['get', 'a', '--node', 'a b']),
+    ("--node: expected the name of a bridge, found 'a b'", ['get', 'a', '--node', 'a b']),
 ])  # fmt: skip
 def test_wrong_usage_is_found_without_a_bridge(refuse, words, line):
     """In one sentence, at once."""

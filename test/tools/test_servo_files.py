@@ -15,14 +15,17 @@ import numpy as np
 import pytest
 from zoo.elements import CLAW, load, maps, params, ratio, transmission, urdf
 
-from transmission_bridge.tools.calibration import lerobot, orca
-from transmission_bridge.tools.calibration.lerobot import (
+from transmission_bridge.tools.calibration.servo_files import (
     judge_sweep,
+    list_lerobot_rows,
+    list_orca_rows,
+    OrcaRange,
     read_lerobot,
+    read_orca,
     ServoRange,
     write_lerobot,
+    write_orca,
 )
-from transmission_bridge.tools.calibration.orca import OrcaRange, read_orca, write_orca
 from transmission_bridge.tools.cli import UsageError
 
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
@@ -114,7 +117,7 @@ def test_which_ranges_are_stops(low, high, turn, expected):
 def test_two_stops_of_each_joint_that_was_swept(arm):
     """The reversed shoulder is at its upper limit at range_min; two joints have a reason."""
     ranges = read_lerobot(encode(document(**RANGES)), 'arm.json')
-    rows, notes = lerobot.list_rows(arm, ranges, is_confirmed=True, is_free=True)
+    rows, notes = list_lerobot_rows(arm, ranges, is_confirmed=True, is_free=True)
     expected = {
         'shoulder_pan': ([math.pi / 2, 1.5 * math.pi], [-1.92, 1.92]),
         'shoulder_lift': ([3186 * TICK, 910 * TICK], [-1.745, 1.745]),
@@ -140,22 +143,22 @@ def test_two_stops_of_each_joint_that_was_swept(arm):
 def test_ticks_are_those_of_the_driver_or_of_lerobot(motor, scale, turn):
     """A driver in ticks says how many are a turn; degrees say nothing of ticks."""
     ranges = {'m': ServoRange(1, 0, 0, 100, 500)}
-    rows, _ = lerobot.list_rows(one(motor=motor), ranges, is_confirmed=True, is_free=True)
+    rows, _ = list_lerobot_rows(one(motor=motor), ranges, is_confirmed=True, is_free=True)
     np.testing.assert_allclose(rows['t'].actuators[:, 0], [100 * scale, 500 * scale])
-    whole = json.loads(write_lerobot(one(motor=motor, limit=''), 4096, ranges))
+    whole = json.loads(write_lerobot(one(motor=motor, limit=''), ranges))
     assert whole['m']['range_max'] == turn - 1
 
 
 def test_motors_that_the_robot_does_not_have_once(arm):
     """A name of neither side is a sentence; two names of one motor are an error."""
     ranges = {'sholder_pan': ServoRange(1, 0, 0, 100, 500)}
-    rows, (note,) = lerobot.list_rows(arm, ranges, is_confirmed=True)
+    rows, (note,) = list_lerobot_rows(arm, ranges, is_confirmed=True)
     assert not rows
     assert "'sholder_pan' is not used" in note
     assert 'shoulder_pan' in note
     twice = dict.fromkeys(('gripper', 'gripper_servo'), ServoRange(1, 0, 0, 100, 500))
     with pytest.raises(UsageError, match="'gripper' and 'gripper_servo' are one transmission"):
-        lerobot.list_rows(arm, twice, is_confirmed=True)
+        list_lerobot_rows(arm, twice, is_confirmed=True)
 
 
 LIMITED = 'revolute lower="-1" upper="1" velocity="1" effort="1"'
@@ -173,12 +176,12 @@ VARYING = maps({'q': LIMITED}, TABLE)
 def test_joints_that_are_not_known(robot, name, is_confirmed, words):
     """Two joints, no limits, no transmission; a varying ratio has known stops, but no middle."""
     ranges = {name: ServoRange(1, 0, 0, 100, 500)}
-    rows, (note,) = lerobot.list_rows(robot, ranges, is_confirmed=is_confirmed)
+    rows, (note,) = list_lerobot_rows(robot, ranges, is_confirmed=is_confirmed)
     assert not rows
     assert words in note
     if robot is VARYING:
         ranges = {name: ServoRange(1, 0, 0, 100, 100 + round(4.0 / TICK))}
-        rows, _ = lerobot.list_rows(robot, ranges, is_confirmed=True)
+        rows, _ = list_lerobot_rows(robot, ranges, is_confirmed=True)
         np.testing.assert_allclose(np.ptp(rows['t'].actuators), 4.0, atol=TICK)
 
 
@@ -208,7 +211,7 @@ def test_what_is_written_is_read_again(number, is_reversed, middle, lower):
     limit = f'lower="{lower}" upper="1"'
     robot = one(ratio(signed, -middle / signed), limit, params(id=1))
     written = read_lerobot(write_lerobot(robot), 'new')
-    rows, _ = lerobot.list_rows(robot, written, is_confirmed=True)
+    rows, _ = list_lerobot_rows(robot, written, is_confirmed=True)
     mapped = robot.actuator_to_joint('position', rows['t'].actuators)
     np.testing.assert_allclose(mapped, rows['t'].joints, atol=0.5001 * TICK / number)
 
@@ -288,7 +291,7 @@ def test_a_hand_is_kept_as_read():
 def test_two_stops_of_each_joint_of_a_hand():
     """In radians, exchanged for an inverted motor."""
     ranges = read_orca(CONFIG, CALIBRATION)
-    rows, notes = orca.list_rows(hand(**NUMBERS), ranges)
+    rows, notes = list_orca_rows(hand(**NUMBERS), ranges)
     assert notes == ["'wrist' is not known from its range: its motor 1 has no limits yet"]
     for name, actuators, joints in (
         ('t_index', [-1.0, 1.0], [-math.pi / 6, 25.5 * math.pi / 180]),
@@ -297,7 +300,7 @@ def test_two_stops_of_each_joint_of_a_hand():
         np.testing.assert_array_equal(rows[name].actuators[:, 0], actuators)
         np.testing.assert_allclose(rows[name].joints[:, 0], joints, rtol=0.0, atol=1e-9)
     other = {name: replace(each, ratio=0.5) for name, each in ranges.items()}
-    _, (note, *_) = orca.list_rows(hand(**NUMBERS), other)
+    _, (note, *_) = list_orca_rows(hand(**NUMBERS), other)
     assert 'its motor 4 moves by 2 rad between its motor_limits, and by 27.75 rad' in note
 
 

@@ -18,7 +18,7 @@ from zoo.elements import transmission, urdf
 from transmission_bridge.bridge.diagnostics.status import ERROR, Fact, OK, Status, WARN
 from transmission_bridge.tools.bridge_client import BridgeClient, read_bridge_reports
 from transmission_bridge.tools.cli import Console, open_keys, Stream
-from transmission_bridge.tools.watch_screen import make_screen, open_screen, Pager
+from transmission_bridge.tools.watch import make_screen, open_screen, Pager
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, describe_missing_sides, WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')

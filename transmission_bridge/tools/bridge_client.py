@@ -1,14 +1,20 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The node of a command beside running bridges: diagnostics, joint states, parameters."""
+"""
+The node of a command beside running bridges: diagnostics, joint states, parameters.
+
+Every command with a running bridge uses it. It publishes nothing, and only callbacks in
+:meth:`BridgeClient.spin_for` write its data. The bridge defines names of services and statuses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 import importlib
+from operator import attrgetter
 import os
 import re
 import time
@@ -52,38 +58,24 @@ _STEP = 0.02
 #: The status that every bridge has in every lifecycle state, and a key in it.
 _LIFE_CYCLE, _STATE = 'life cycle', 'state'
 
+#: The topic of commands to a driver, in its namespace.
+COMMANDS = 'actuator_commands'
+
 #: The parameter and the topic of a robot description.
 DESCRIPTION = 'robot_description'
 
 
-def _judge(successful: bool, words: str) -> tuple[Any, str]:
-    """Return the words of a bridge as the answer, or as the reason for a rejection."""
-    return (words, '') if successful else ({}, words or 'rejected without a reason')
+_SET, _TRIGGER = 'rcl_interfaces.srv.SetParametersAtomically', 'std_srvs.srv.Trigger'
 
-
-#: The type of a service, and what makes answer and reason of a response.
-_Service = tuple[str, Callable[[Any], tuple[Any, str]]]
-
-_SET: _Service = (
-    'rcl_interfaces.srv.SetParametersAtomically',
-    lambda response: _judge(response.result.successful, response.result.reason),
-)
-_TRIGGER: _Service = (
-    'std_srvs.srv.Trigger',
-    lambda response: _judge(response.success, response.message),
-)
-
-#: Services of a bridge.
-_SERVICES: dict[str, _Service] = {
-    'list_parameters': (
-        'rcl_interfaces.srv.ListParameters',
-        lambda response: ([*response.result.names], ''),
-    ),
-    'get_parameters': ('rcl_interfaces.srv.GetParameters', lambda response: (response.values, '')),
-    'set_parameters_atomically': _SET,
-    'store_numbers': _SET,
-    'zero': _TRIGGER,
-    'zero_from_absolute': _TRIGGER,
+#: The type of each service of a bridge, and where its response has the answer. A service that may
+#: reject a request also has where that stands; its answer is then the reason.
+_SERVICES = {
+    'list_parameters': ('rcl_interfaces.srv.ListParameters', 'result.names'),
+    'get_parameters': ('rcl_interfaces.srv.GetParameters', 'values'),
+    'set_parameters_atomically': (_SET, 'result.reason', 'result.successful'),
+    'store_numbers': (_SET, 'result.reason', 'result.successful'),
+    'zero': (_TRIGGER, 'message', 'success'),
+    'zero_from_absolute': (_TRIGGER, 'message', 'success'),
 }
 
 _JOINT_STATE = 'sensor_msgs.msg.JointState'
@@ -148,17 +140,17 @@ class BridgeClient:
     All callbacks run in the thread that calls :meth:`spin_for`.
 
     :param name: Last part of the name of the node.
-    :param bridge: Name of a bridge with its namespace, which the node also uses; empty for none.
+    :param bridge: Name of a bridge with its namespace, which the node also uses.
     :ivar node: The node.
     :ivar bridge: Full name of the bridge, with the leading slash.
     :ivar reports: The latest report of each bridge, by :attr:`BridgeReport.name`.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the name is invalid.
     """
 
-    def __init__(self, name: str, bridge: str = '') -> None:
+    def __init__(self, name: str, bridge: str) -> None:
         self.bridge = f'/{bridge.strip("/")}'
-        if bridge and not (_NAME.fullmatch(self.bridge) and len(self.bridge) < _LONGEST):
-            raise UsageError(f"'{self.bridge}' is not a valid name of a node")
+        if not _NAME.fullmatch(self.bridge) or len(self.bridge) >= _LONGEST:
+            raise UsageError(f"--node: expected the name of a bridge, found '{bridge}'")
         self._context = _import_ros('rclpy.context.Context')()
         try:
             self._context.init(args=[])
@@ -188,8 +180,7 @@ class BridgeClient:
         self._requests: dict[Any, tuple[Any, float, Answered]] = {}
         self._services = {
             service: self.node.create_client(_import_ros(kind), f'{self.bridge}/{service}')
-            for service, (kind, _) in _SERVICES.items()
-            if bridge
+            for service, (kind, *_) in _SERVICES.items()
         }
 
     def _listen_to(
@@ -233,15 +224,16 @@ class BridgeClient:
             self.spin_for(_STEP)
         return self.is_present
 
-    def wait_for_answer(self, send: Callable[[Answered], None]) -> tuple[Any, str]:
+    def wait_for_answer(self, send: Callable[..., None], what: Any, **how: Any) -> tuple[Any, str]:
         """
         Send a request, handle callbacks until it is answered or lost, and return the answer.
 
-        :param send: One of the requests below, without its argument ``answered``.
+        :param send: :meth:`send_request`, :meth:`get_parameters` or :meth:`set_parameters`.
+        :param what: Its first argument; ``answered`` is added, keywords follow.
         :returns: The arguments of ``answered``.
         """
         answers: list[tuple[Any, str]] = []
-        send(lambda answer, reason: answers.append((answer, reason)))
+        send(what, lambda *answer: answers.append(answer), **how)
         while not answers:
             self.spin_for(_STEP)
         return answers[0]
@@ -331,13 +323,37 @@ class BridgeClient:
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def list_parameters(self, answered: Answered) -> None:
+    def send_request(self, service: str, answered: Answered, **arguments: Any) -> None:
         """
-        Request the names of all parameters of the bridge.
+        Send a request to a service of the bridge.
 
-        :param answered: Receives the list of names.
+        :param service: ``list_parameters``, whose answer is the list of names, ``zero`` or
+            ``zero_from_absolute``, whose answer is what was set. The others have methods below.
+        :param arguments: The fields of the request.
         """
-        self._send_request('list_parameters', answered)
+        client = self._services[service]
+        if not self.is_present:
+            answered({}, self._silence)
+            return
+        future = client.call_async(client.srv_type.Request(**arguments))
+        self._requests[future] = client, time.monotonic() + _PATIENCE, answered
+
+        def finish_request(future: Any) -> None:
+            if self._requests.pop(future, None) is None:
+                return
+            words, *verdict = (
+                attrgetter(path)(future.result()) for path in _SERVICES[service][1:]
+            )
+            if all(verdict):
+                answered(words, '')
+            else:
+                answered({}, words or 'rejected without a reason')
+
+        future.add_done_callback(finish_request)
+
+    @property
+    def _silence(self) -> str:
+        return 'the bridge does not answer' if self.is_present else 'the bridge has gone'
 
     def get_parameters(
         self,
@@ -363,33 +379,25 @@ class BridgeClient:
                 for name in listed
                 if name in names or (prefix is not None and name.startswith(prefix))
             ]
+            self.send_request(
+                'get_parameters',
+                lambda values, reason: answered(_name_values(asked, values), reason),
+                names=asked,
+            )
 
-            def forward(values: Any, reason: str) -> None:
-                answered({} if reason else _name_values(asked, values), reason)
+        self.send_request('list_parameters', request_listed)
 
-            self._send_request('get_parameters', forward, names=asked)
-
-        self.list_parameters(request_listed)
-
-    def set_parameters(self, values: Mapping[str, Any], answered: Answered) -> None:
+    def set_parameters(
+        self, values: Mapping[str, Any], answered: Answered, *, is_stored: bool = False
+    ) -> None:
         """
         Set parameters of the bridge atomically.
 
         :param values: By name; a float sets a double. A message ``ParameterValue`` is sent as it
             is, see :func:`read_parameter_value`.
-        :param answered: Receives the words of the bridge, which may be none.
+        :param answered: Receives the words of the bridge, which may be none, or what is stored.
+        :param is_stored: Whether numbers of transmissions are also kept for the next start.
         """
-        self._set_values('set_parameters_atomically', values, answered)
-
-    def store_numbers(self, values: Mapping[str, float], answered: Answered) -> None:
-        """
-        Set numbers of transmissions atomically, and keep them for the next start.
-
-        :param answered: Receives what is stored.
-        """
-        self._set_values('store_numbers', values, answered)
-
-    def _set_values(self, service: str, values: Mapping[str, Any], answered: Answered) -> None:
         parameter = _import_ros('rclpy.parameter.Parameter')
         message, kind = (
             _import_ros(f'rcl_interfaces.msg.{name}') for name in ('Parameter', 'ParameterValue')
@@ -400,16 +408,8 @@ class BridgeClient:
             else parameter(name, value=value).to_parameter_msg()
             for name, value in values.items()
         ]
-        self._send_request(service, answered, parameters=messages)
-
-    def zero_joints(self, answered: Answered, *, absolute: bool = False) -> None:
-        """
-        Set offsets from the present positions, as the parameters of the bridge say.
-
-        :param answered: Receives what was set.
-        :param absolute: Whether absolute encoders give the positions of the joints.
-        """
-        self._send_request('zero_from_absolute' if absolute else 'zero', answered)
+        service = 'store_numbers' if is_stored else 'set_parameters_atomically'
+        self.send_request(service, answered, parameters=messages)
 
     def follow_description(self, changed: Callable[[str], None]) -> None:
         """
@@ -447,24 +447,6 @@ class BridgeClient:
         kind = 'rcl_interfaces.msg.ParameterEvent'
         self._listen_to(kind, '/parameter_events', handle_event, is_complete=True)
 
-    def _send_request(self, service: str, answered: Answered, **arguments: Any) -> None:
-        client = self._services[service]
-        if not self.is_present:
-            answered({}, self._silence)
-            return
-        future = client.call_async(client.srv_type.Request(**arguments))
-        self._requests[future] = client, time.monotonic() + _PATIENCE, answered
-
-        def finish_request(future: Any) -> None:
-            if self._requests.pop(future, None) is not None:
-                answered(*_SERVICES[service][1](future.result()))
-
-        future.add_done_callback(finish_request)
-
-    @property
-    def _silence(self) -> str:
-        return 'the bridge does not answer' if self.is_present else 'the bridge has gone'
-
 
 def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     """Return parameter values by name, as Python objects."""
@@ -482,10 +464,7 @@ def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClie
     :param console: Receives a note if the bridge is not there at once.
     :raises FailedError: If the bridge is not found, with the bridges that were.
     """
-    if not bridge.strip('/'):
-        raise UsageError(f"--node: expected the name of a bridge, found '{bridge}'")
-    client = BridgeClient(name, bridge)
-    try:
+    with closing(BridgeClient(name, bridge)) as client:
         if not client.wait_for_bridge(_NOTE):
             console.err.line(f'note: waiting for the bridge {printable(client.bridge)}')
         if not client.wait_for_bridge(_DISCOVERY - _NOTE):
@@ -493,30 +472,25 @@ def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClie
                 raise FailedError(
                     f'{client.bridge} publishes diagnostics, but its services are not available'
                 )
-            others = [f'/{other}' for other in sorted(client.reports)]
-            found = (
-                f'{", ".join(others)}: --node {others[0][1:]} selects that one'
-                if others
-                else 'no bridge'
-            )
+            found = 'no bridge'
+            if others := sorted(client.reports):
+                found = f'/{", /".join(others)}: --node {others[0]} selects that one'
             domain = os.environ.get('ROS_DOMAIN_ID') or '0'
             raise FailedError(
                 f'expected the bridge {client.bridge} within {_DISCOVERY:g} s in ROS domain '
                 f'{domain}, found {found}'
             )
         yield client
-    finally:
-        client.close()
 
 
-def require_answer(client: BridgeClient, send: Callable[[Answered], None]) -> Any:
+def require_answer(client: BridgeClient, send: Callable[..., None], what: Any, **how: Any) -> Any:
     """
     Return the answer of a bridge.
 
-    :param send: As for :meth:`BridgeClient.wait_for_answer`.
+    :param send: As for :meth:`BridgeClient.wait_for_answer`, and so its arguments.
     :raises FailedError: If there is no answer or the bridge rejects the request, with the reason.
     """
-    answer, reason = client.wait_for_answer(send)
+    answer, reason = client.wait_for_answer(send, what, **how)
     if reason:
         raise FailedError(f'{client.bridge}: {reason}')
     return answer

@@ -1,32 +1,37 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge calibrate`` by hand, or from the file of a servo driver."""
+"""
+``transmission_bridge calibrate`` by hand, or from the file of a servo driver.
+
+Programs rely on the document of ``--json`` and on the exit code. Sentences, keys and the layout of
+the screen are free to change.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from contextlib import closing
 from pathlib import Path
 import sys
 import textwrap
 
-from transmission_bridge.bridge.options import PREFIX
+from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
-from transmission_bridge.tools.calibration import lerobot, orca
-from transmission_bridge.tools.calibration.guide import AFTERWARDS, HandGuide
-from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
-from transmission_bridge.tools.calibration.moved import SIDES
+from transmission_bridge.tools.calibration import servo_files
+from transmission_bridge.tools.calibration.guide import Act, AFTERWARDS, HandGuide
+from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration, Range, SIDES
 from transmission_bridge.tools.calibration.numbers import Known
-from transmission_bridge.tools.calibration.outcome import name_values, Outcome
+from transmission_bridge.tools.calibration.outcome import judge_transmission, name_values, Outcome
 from transmission_bridge.tools.cli import (
     aligned,
     columns_of,
     Console,
     Exit,
+    Line,
     live_table,
     named_values,
     open_keys,
@@ -37,19 +42,12 @@ from transmission_bridge.tools.cli import (
     wrapped,
 )
 from transmission_bridge.tools.export import render_numbers
-from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.files import check_output, is_parameter_file, write_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
-from transmission_bridge.tools.watch_screen import draw_page, Line
 from transmission_bridge.transmissions import RobotTransmissions
-
-#: Lower and upper end.
-Range = tuple[float, float]
 
 #: Seconds between updates of the screen.
 _PERIOD = 0.1
-
-#: The topic of a driver without another one in the arguments or the parameter file.
-_STATES = 'actuator_states'
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -60,10 +58,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """
     if options.output:
         check_output(options.output, force=options.force)
-    if options.limits and (options.output or '.yaml').endswith(('.yaml', '.yml')):
+    if options.limits and (not options.output or is_parameter_file(options.output)):
         raise UsageError('--limits writes a description: give --output NEW.urdf')
     optional('scipy.optimize', 'calibrate')
-    setup = bridge_setup(options, [options.actuators])
+    setup = bridge_setup(options, [options.actuators] if options.actuators else ())
     description = read_robot_file(options.file)
     robot, remarks = setup.robot(description)
     periods = setup.periods(robot)
@@ -75,9 +73,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
         console.err.line(wrapped(printable(note), console.err.width))
-    outcomes, stops = [hand.judge(moved) for moved in hand.transmissions], dict[str, Range]()
-    node = ''
-    if not files:
+    stops, node = dict[str, Range](), ''
+    if files:
+        outcomes = [judge_transmission(moved) for moved in hand.transmissions]
+    else:
         outcomes, stops, node = _calibrate_live(options, console, setup, robot, hand)
     if not outcomes:
         console.err.line('ended without writing')
@@ -91,13 +90,12 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         console.err.line(AFTERWARDS)
     good = [outcome for outcome in outcomes if not outcome.refusal]
     if options.output and good:
-        before = {name: f'was {tunable.value:.9g}' for name, tunable in robot.parameters.items()}
-        entries = []
-        for outcome in good:
-            name, guess = outcome.transmission, ', a guess' * outcome.is_guess
-            values = outcome.values.items()
-            note = {path: before['.'.join((name, *path))] + guess for path, _ in values}
-            entries.append((name, [(path, value, note[path]) for path, value in values]))
+        before = {PREFIX + name: tunable.value for name, tunable in robot.parameters.items()}
+        entries = [
+            (name, value, f'was {before[name]:.9g}' + ', a guess' * outcome.is_guess)
+            for outcome in good
+            for name, value in name_values([outcome]).items()
+        ]
         heading = (
             'Found by "transmission_bridge calibrate"\n'
             'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE'
@@ -115,19 +113,18 @@ def _read_files(
     options: argparse.Namespace, robot: RobotTransmissions, hand: HandCalibration
 ) -> list[str]:
     """Take the positions in files of servo drivers, and return notes about them."""
-    rows: dict[str, Known] = {}
-    notes: list[str] = []
+    rows, notes = dict[str, Known](), list[str]()
     if options.lerobot:
-        ranges = lerobot.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
-        given, remarks = lerobot.list_rows(
+        ranges = servo_files.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
+        rows, notes = servo_files.list_lerobot_rows(
             robot, ranges, is_confirmed=options.stops, is_free=options.reductions
         )
-        rows, notes = rows | given, notes + remarks
     if options.orca:
-        config = str(Path(options.orca).with_name('config.yaml'))
+        config = str(Path(options.orca).with_name(servo_files.CONFIG))
         files = (config, options.orca)
-        hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
-        given, remarks = orca.list_rows(robot, hands)
+        data = read_robot_file(config), read_robot_file(options.orca)
+        hands = servo_files.read_orca(*data, files)
+        given, remarks = servo_files.list_orca_rows(robot, hands)
         rows, notes = rows | given, notes + remarks
         for moved in hand.transmissions:
             moved.is_free |= moved.name in given and moved.binding.transmission.is_constant
@@ -157,38 +154,32 @@ def _calibrate_live(
     :raises UsageError: If the output is not a terminal.
     """
     pose = _read_pose(options, robot)
-    of_file, given = setup.options.actuator_state_topics, options.actuators
-    topics = of_file if given == _STATES else (given,)
+    topics = [options.actuators] if options.actuators else setup.options.actuator_state_topics
     names = {topic: setup.names_of_driver(robot, topic) for topic in topics}
-    client, stored = BridgeClient('calibrate', options.node), ''
-    try:
+    stored = ''
+    with closing(BridgeClient('calibrate', options.node)) as client:
         feed = DriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
         guide = HandGuide(hand, pose, feed.describe_obstacle)
         guide.wants_limits, screen = options.limits, HandScreen(guide)
-        with live_table(console) as live, open_keys(live and sys.stdin) as read_keys:
-            if live is None:
+        with live_table(console) as draw, open_keys(draw and sys.stdin) as read_keys:
+            if draw is None:
                 raise UsageError('calibration by hand needs a terminal, and rich')
-            written = guide.written
-            while written is None:
+            while (written := guide.written) is None:
                 client.spin_for(_PERIOD)
                 guide.update()
                 screen.handle_keys(read_keys())
-                written = guide.written
-                if options.store and written:
-                    numbers = name_values(written).items()
-                    values = {PREFIX + name: value for name, value in numbers}
-                    stored, reason = client.wait_for_answer(partial(client.store_numbers, values))
+                if options.store and guide.written:
+                    stored, reason = client.wait_for_answer(
+                        client.set_parameters, name_values(guide.written), is_stored=True
+                    )
                     if reason:
                         guide.resume(f'{client.bridge} does not store the numbers: {reason}')
-                        written = None
-                draw_page(live, screen.make_lines)
+                draw(screen.make_lines)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
         stops = guide.stops if written and options.limits else {}
         return written, stops, '' if client.report is None else client.bridge
-    finally:
-        client.close()
 
 
 def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[str, float]:
@@ -219,18 +210,14 @@ def list_result_lines(
     stops: Mapping[str, Range],
 ) -> Iterator[str]:
     """Yield the numbers before and after, their uncertainty, and what is missing."""
-    before = {parameter.name: parameter.value for parameter in robot.parameters.values()}
     rows = [('NUMBER', 'BEFORE', 'AFTER')]
     rows += [
-        (name, f'{before[name]:.6g}', f'{value:.6g}')
-        for name, value in name_values(outcomes).items()
+        (name, f'{robot.parameters[name].value:.6g}', f'{value:.6g}')
+        for name, value in strip_prefixes(name_values(outcomes)).items()
     ]
     tracks = {track.name: track for moved in hand.transmissions for track in moved.tracks}
     for joint, measured in stops.items():
-        limits = tracks[joint].limits
-        for side, old, new in zip(
-            SIDES.values(), (limits.lower, limits.upper), measured, strict=True
-        ):
+        for side, old, new in zip(SIDES.values(), tracks[joint].limits, measured, strict=True):
             rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
     yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
     for outcome in outcomes:
@@ -262,35 +249,29 @@ class HandScreen:
 
     def handle_keys(self, keys: str) -> None:
         """Do what keys mean; unknown keys are ignored."""
-        guide = self._guide
         for key in keys:
-            acts = {'q': guide.others['q']}
-            if guide.is_safe:
-                acts = {'w': guide.write_act, **guide.others}
-            if key == 'n':
-                guide.press()
-            elif key == 'o':
-                guide.press(guide.step.second)
-            elif key == '?':
+            if key == '?':
                 self._shows_others = not self._shows_others
-            elif key in acts:
-                guide.press(acts[key])
+            elif key == 'n':  # only if there is no obstacle
+                self._guide.press()
+            elif act := self._list_acts().get(key):
+                self._guide.press(act)
+
+    def _list_acts(self) -> dict[str, Act | None]:
+        guide = self._guide
+        acts = {'n': guide.step.primary, 'o': guide.step.second, 'q': guide.others['q']}
+        return acts | {'w': guide.write_act, **guide.others} if guide.is_safe else acts
 
     def make_lines(self, width: int, height: int) -> list[Line]:
         """Return the lines that fit a terminal; what matters least is left out first."""
-        guide, step, progress = self._guide, self._guide.step, self._guide.list_progress()
-        acts = {'n': step.primary, 'o': step.second, 'w': guide.write_act}
-        ways = ['?: other ways']
-        if not guide.is_safe:
-            acts, ways = {'n': step.primary}, []
-        elif self._shows_others:
-            acts, ways = {**guide.others}, ['?: back']
-        texts = [f'{key}: {act.label}' for key, act in acts.items() if act and key != 'q']
-        n_known = sum(joint.is_known for joint in progress)
-        keys = [*texts, 'q: end', *ways]
+        guide, step = self._guide, self._guide.step
+        shown = guide.others.keys() - {'q'} if self._shows_others and guide.is_safe else 'now'
+        acts = [(key, act) for key, act in self._list_acts().items() if act and key in shown]
+        keys = [*(f'{key}: {act.label}' for key, act in acts), 'q: end']
+        keys += ['?: back' if self._shows_others else '?: other ways'] * guide.is_safe
         # In the order of the screen, each with its rank.
         parts = [
-            (4, f'{n_known} of {len(progress)} joints known', 'dim'),
+            (4, f'{guide.count_known()} of {len(guide.hand.joints)} joints known', 'dim'),
             (0, step.title, 'bold'),
             (1, ' '.join(guide.troubles), 'bold red'),
             (3, step.hint, ''),

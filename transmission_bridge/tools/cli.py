@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of commands: streams, exit codes, arguments, tables, progress, keys."""
+"""
+Common parts of commands: streams, exit codes, arguments, tables, progress, keys.
+
+Every command uses it. Scripts rely on the numbers of :class:`Exit` only.
+"""
 
 from __future__ import annotations
 
@@ -122,11 +126,6 @@ class Console:
     out: Stream
     err: Stream
 
-    @classmethod
-    def standard(cls) -> Console:
-        """Return the console of this process."""
-        return cls(Stream(sys.stdout, is_result=True), Stream(sys.stderr))
-
 
 def optional(module: str, extra: str) -> Any:
     """
@@ -206,9 +205,13 @@ def shorten_middle(text: str, most: int) -> str:
     return shown if columns_of(shown) <= most else f'{shown[: most - 1 - end]}…{shown[-end:]}'
 
 
-def aligned(
-    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = '  '
-) -> list[str]:
+def shorten_end(text: str, most: int = 48) -> str:
+    """Return a printable text of limited length, with an ellipsis."""
+    shown = printable(text)
+    return shown if len(shown) <= most else f'{shown[: most - 1]}…'
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
     """
     Return one line per row; a column has the width of its widest cell.
 
@@ -223,7 +226,7 @@ def aligned(
         for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
             filling = ' ' * (width - columns_of(cell))
             padded.append(filling + cell if column in right else cell + filling)
-        lines.append(gap.join(padded).rstrip())
+        lines.append('  '.join(padded).rstrip())
     return lines
 
 
@@ -243,13 +246,13 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def named_values(
-    pairs: Sequence[str], names: Collection[str], what: str, lost: Mapping[str, str]
+    pairs: Sequence[str], names: Collection[str] | None, what: str, lost: Mapping[str, str]
 ) -> dict[str, float]:
     """
     Return the values by name.
 
     :param pairs: Texts ``name=value``.
-    :param names: The allowed names.
+    :param names: The allowed names, ``None`` for all.
     :param what: Kind of the names, for errors: ``actuator``.
     :param lost: Names in the description that cannot be used, with the reason.
     :raises UnknownNameError: If a name is unknown.
@@ -265,7 +268,7 @@ def named_values(
         name, separator, text = pair.rpartition('=')
         if not separator:
             raise UsageError(f"expected {what}=value, found '{pair}'")
-        if name not in names:
+        if names is not None and name not in names:
             if name in lost:
                 others = ', '.join(names) or 'none'
                 raise UsageError(f"no usable {what} '{name}' ({lost[name]}), known: {others}")
@@ -291,10 +294,17 @@ def duration(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
 
 
+#: A line of text, and its style as rich names it.
+Line = tuple[str, str]
+
+#: Returns the lines that fit a width and a height.
+MakeLines = Callable[[int, int], Sequence[Line]]
+
+
 @contextmanager
-def live_table(console: Console) -> Iterator[Any]:
+def live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]:
     """
-    Yield a :class:`rich.live.Live`, ``None`` if the output is not a terminal.
+    Yield a function that updates the terminal in place, ``None`` if the output is not a terminal.
 
     Without rich it is also ``None``, with a note to the user.
     """
@@ -307,8 +317,17 @@ def live_table(console: Console) -> Iterator[Any]:
             )
     except UsageError as error:
         console.err.line(f'plain lines instead of a live table: {error}')
+
+    def draw_page(make_lines: MakeLines) -> None:
+        # Without the last line of the terminal, because writing it would scroll.
+        lines = make_lines(screen.width, screen.height - 1)
+        # As Text, because rich interprets brackets in a str as a style.
+        text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
+        shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
+        live.update(group(*shown), refresh=True)
+
     with live as shown:
-        yield shown
+        yield shown and draw_page
 
 
 @contextmanager

@@ -7,13 +7,14 @@ Arguments and help of all commands, separate from their code, so that help impor
 The docstring of a function is the help of its command: a summary, a description with the exit
 codes, command lines to copy (indented), and a field for each argument: ``name VALUE``,
 ``--flag``, ``--option VALUE`` or ``--option VALUE ...``; ``[VALUE]`` may be missing. A field
-without a text has that of the other commands.
+without a text has the same text as in other commands. Users rely on all names here, and
+``docs/command_line.md`` is made from them.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 import importlib
 import inspect
@@ -24,14 +25,25 @@ from transmission_bridge.tools.cli import Console, duration, Exit, Result, show_
 
 PROGRAM = 'transmission_bridge'
 
-#: Arguments of ``add_argument`` by the first word of a field.
-Settings = Mapping[str, Mapping[str, Any]]
-
-_SIDES = ('joint', 'actuator')
 _REPEATED: dict[str, Any] = {'action': 'append', 'default': []}
 
-#: Settings of arguments that several commands have.
-_SETTINGS: Settings = {'--node': {'default': 'transmission_bridge'}, '--transmission': _REPEATED}
+#: What fields do not say: arguments of ``add_argument`` by the first word of a field, for every
+#: command that has it, or by command and word for one of them.
+_SETTINGS: dict[str, dict[str, Any]] = {
+    'verb': {'choices': ('get', 'set', 'dump')},
+    '--filter': {'default': ''},
+    '--from': {'dest': 'source'},
+    '--interface': {'required': True},
+    '--node': {'default': 'transmission_bridge'},
+    'watch --node': {'default': ''},
+    '--package-path': _REPEATED,
+    '--port': {'type': int, 'default': 8080},
+    '--seconds': {'type': duration},
+    'demo --seconds': {'default': 8.0},
+    '--to': {'choices': ('joint', 'actuator'), 'default': 'joint'},
+    'map --to': {'required': True},
+    '--transmission': _REPEATED,
+}
 
 #: Below the exit codes of each command.
 EXIT_CODES = (
@@ -44,15 +56,15 @@ class Command:
     """
     One command.
 
+    :param name: Its name.
     :param module: Module in this room with the function ``run``, which returns a result or an exit
         code. For errors of the user it raises
         :class:`~transmission_bridge.tools.cli.UsageError` or another error of this package.
     :param help_text: The docstring of its function.
-    :param settings: What the fields of the docstring do not say of its arguments.
     """
 
-    def __init__(self, module: str, help_text: str, settings: Settings) -> None:
-        self._module, self._text, self._settings = module, help_text, {**_SETTINGS, **settings}
+    def __init__(self, name: str, module: str, help_text: str) -> None:
+        self._name, self._module, self._text = name, module, help_text
 
     @property
     def summary(self) -> str:
@@ -71,7 +83,9 @@ class Command:
             option, _, value = label.partition(' ')
             is_optional, value = value.startswith('['), value.strip('[]')
             is_several, value = value.endswith(' ...'), value.removesuffix(' ...')
-            settings = {'help': own_text or shared[option], **self._settings.get(option, {})}
+            settings: dict[str, Any] = {'help': own_text or shared[option]}
+            for key in (option, f'{self._name} {option}'):
+                settings |= _SETTINGS.get(key, {})
             if value:
                 settings['metavar'] = value
             elif option.startswith('--') and not {'choices', 'action'} & settings.keys():
@@ -97,14 +111,12 @@ COMPUTING = ('check', 'card.command', 'compiler.command', 'plot')
 COMMANDS: dict[str, Command] = {}
 
 
-def _define_command(
-    module: str, settings: Settings | None = None
-) -> Callable[[Callable[[], None]], None]:
+def _define_command(module: str) -> Callable[[Callable[[], None]], None]:
     """Return a decorator that adds a command with the name and the help of a function."""
 
     def add(function: Callable[[], None]) -> None:
         name = function.__name__.removeprefix('_')
-        COMMANDS[name] = Command(module, function.__doc__ or '', settings or {})
+        COMMANDS[name] = Command(name, module, function.__doc__ or '')
 
     return add
 
@@ -135,12 +147,7 @@ def _shared() -> None:
     """
 
 
-@_define_command(
-    'calibrate',
-    {
-        '--actuators': {'default': 'actuator_states'},
-    },
-)
+@_define_command('calibrate')
 def _calibrate() -> None:
     """
     Find offsets and reductions by hand, or from a servo driver's file.
@@ -174,7 +181,8 @@ def _calibrate() -> None:
     :param --node NAME:
     :param --store: store the numbers in the bridge (by hand)
     :param --transmission NAME:
-    :param --actuators TOPIC: topic with the positions of actuators (default: %(default)s)
+    :param --actuators TOPIC: topic with the positions of actuators (default: those in
+        --params-file, else actuator_states)
     :param --actuator-names DRIVER=URDF ...:
     :param --output NEW.urdf|yaml: write a parameter file (.yaml, .yml), or a copy of the
         description with the numbers
@@ -267,12 +275,7 @@ def _compile() -> None:
     """
 
 
-@_define_command(
-    'convert',
-    {
-        '--to': {'choices': _SIDES, 'default': 'joint'},
-    },
-)
+@_define_command('convert')
 def _convert() -> None:
     r"""
     Convert recorded actuator states to joint states, or the reverse.
@@ -314,12 +317,7 @@ def _convert() -> None:
     """
 
 
-@_define_command(
-    'demo',
-    {
-        '--seconds': {'type': duration, 'default': 8.0},
-    },
-)
+@_define_command('demo')
 def _demo() -> None:
     """
     Show the bridge with simulated motors at work.
@@ -371,12 +369,7 @@ def _export() -> None:
     """
 
 
-@_define_command(
-    'loops.command',
-    {
-        '--from': {'dest': 'source'},
-    },
-)
+@_define_command('loops.command')
 def _loops() -> None:
     r"""
     Find closed loops in a URDF or another file, and propose their transmissions.
@@ -407,13 +400,7 @@ def _loops() -> None:
     """
 
 
-@_define_command(
-    'map',
-    {
-        '--to': {'choices': _SIDES, 'required': True},
-        '--interface': {'required': True},
-    },
-)
+@_define_command('map')
 def _map() -> None:
     r"""
     Compute joint values from actuator values, or the reverse.
@@ -441,12 +428,7 @@ def _map() -> None:
     """
 
 
-@_define_command(
-    'param',
-    {
-        'verb': {'choices': ('get', 'set', 'dump')},
-    },
-)
+@_define_command('param')
 def _param() -> None:
     """
     Read, set or save parameters of a running bridge, without ros2cli.
@@ -511,13 +493,7 @@ def _plugins() -> None:
     """
 
 
-@_define_command(
-    'tune.command',
-    {
-        '--package-path': _REPEATED,
-        '--port': {'type': int, 'default': 8080},
-    },
-)
+@_define_command('tune.command')
 def _tune() -> None:
     """
     Open a page with the robot in 3D and every number of its transmissions beside it.
@@ -550,14 +526,7 @@ def _tune() -> None:
     """
 
 
-@_define_command(
-    'watch',
-    {
-        '--seconds': {'type': duration},
-        '--node': {'default': ''},
-        '--filter': {'default': ''},
-    },
-)
+@_define_command('watch')
 def _watch() -> None:
     """
     Show actuators, joints, commands, rates and clamps of the running system.

@@ -1,13 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge demo``: runs a simulated robot, and checks every message by formulas."""
+"""
+``transmission_bridge demo``: runs a simulated robot, and checks every message by formulas.
+
+Scripts rely on the exit code. The motions are free to change, within the limits of the robot.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 import importlib
 import math
 import os
@@ -118,8 +123,12 @@ class _DemoClient(WatchClient):
 
     def __init__(self, state: WatchState) -> None:
         self.comparisons = (
-            Comparison('actuator_states', 'joint_states', formulas.joints_from_actuators),
-            Comparison('joint_commands', 'actuator_commands', formulas.actuators_from_joints),
+            Comparison(
+                'actuator_states', 'joint_states', partial(formulas.compute_terms, 'joint')
+            ),
+            Comparison(
+                'joint_commands', 'actuator_commands', partial(formulas.compute_terms, 'actuator')
+            ),
         )
         # Lost messages could not be compared.
         super().__init__(state, is_complete=True)
@@ -171,7 +180,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                 raise FailedError(f'the bridge does not publish within {_START:g} s')
             client.spin_for(_PERIOD)
         shown = argparse.Namespace(**vars(options), once=False, filter='')
-        show_until_end(shown, console, state, client.spin_for)
+        show_until_end(shown, console, client)
         require_alive()
     faults = [fault for comparison in client.comparisons for fault in comparison.faults.values()]
     for fault in faults:

@@ -34,14 +34,17 @@ _JOINT_ROWS: dict[str, tuple[float, dict[str, float]]] = {
     'wrist_pitch': (0.1, {_LEFT: 1 / 48.0 / 1.25 / 2.0, _RIGHT: 1 / -50.0 / 1.25 / 2.0}),
     'wrist_roll': (-0.2, {_LEFT: 1 / 48.0 / -0.8 / 2.0, _RIGHT: -1 / -50.0 / -0.8 / 2.0}),
 }
-_JOINT_MOTION: _Table = {name: row for name, (_, row) in _JOINT_ROWS.items()}
-_ACTUATOR_MOTION: _Table = {
-    _PAN: {'shoulder_pan': 101.0},
-    _LIFT: {'shoulder_lift': 64.0 * 1.75},
-    _ELBOW: {'shoulder_lift': -80.0, 'elbow': -80.0 * 1.2},
-    _FOREARM: {'forearm_roll': -72.5},
-    _LEFT: {'wrist_pitch': 48.0 * 1.25, 'wrist_roll': 48.0 * -0.8},
-    _RIGHT: {'wrist_pitch': -50.0 * 1.25, 'wrist_roll': 50.0 * -0.8},
+_OFFSETS = {name: offset for name, (offset, _) in _JOINT_ROWS.items()}
+_MOTION: dict[str, _Table] = {
+    'joint': {name: row for name, (_, row) in _JOINT_ROWS.items()},
+    'actuator': {
+        _PAN: {'shoulder_pan': 101.0},
+        _LIFT: {'shoulder_lift': 64.0 * 1.75},
+        _ELBOW: {'shoulder_lift': -80.0, 'elbow': -80.0 * 1.2},
+        _FOREARM: {'forearm_roll': -72.5},
+        _LEFT: {'wrist_pitch': 48.0 * 1.25, 'wrist_roll': 48.0 * -0.8},
+        _RIGHT: {'wrist_pitch': -50.0 * 1.25, 'wrist_roll': 50.0 * -0.8},
+    },
 }
 
 
@@ -51,36 +54,26 @@ def _transpose(table: _Table) -> _Table:
     return {name: {k: row[name] for k, row in table.items() if name in row} for name in inputs}
 
 
-_JOINT_EFFORT, _ACTUATOR_EFFORT = _transpose(_ACTUATOR_MOTION), _transpose(_JOINT_MOTION)
+_EFFORT = {'joint': _transpose(_MOTION['actuator']), 'actuator': _transpose(_MOTION['joint'])}
 
 JOINTS = tuple(_JOINT_ROWS)
 
 
-def joints_from_actuators(interface: str, actuators: Mapping[str, float]) -> dict[str, Terms]:
+def compute_terms(side: str, interface: str, inputs: Mapping[str, float]) -> dict[str, Terms]:
     """
-    Return the terms of every joint's value.
+    Return the terms of every value of one side.
 
+    :param side: ``joint`` or ``actuator``.
     :param interface: ``position``, ``velocity`` or ``effort``.
-    :param actuators: Values of all actuators.
+    :param inputs: Values of all members of the other side.
     """
-    terms = _list_terms(_JOINT_EFFORT if interface == 'effort' else _JOINT_MOTION, actuators)
+    terms = _list_terms((_EFFORT if interface == 'effort' else _MOTION)[side], inputs)
     if interface != 'position':
         return terms
-    return {name: (*terms[name], offset) for name, (offset, _) in _JOINT_ROWS.items()}
-
-
-def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[str, Terms]:
-    """
-    Return the terms of every actuator's value.
-
-    :param interface: ``position``, ``velocity`` or ``effort``.
-    :param joints: Values of all joints.
-    """
-    terms = _list_terms(_ACTUATOR_EFFORT if interface == 'effort' else _ACTUATOR_MOTION, joints)
-    if interface != 'position':
-        return terms
-    offsets = {name: -offset for name, (offset, _) in _JOINT_ROWS.items()}
-    at_zero = _list_terms(_ACTUATOR_MOTION, offsets)
+    if side == 'joint':
+        return {name: (*terms[name], offset) for name, offset in _OFFSETS.items()}
+    negative = {name: -offset for name, offset in _OFFSETS.items()}
+    at_zero = _list_terms(_MOTION[side], negative)
     return {name: terms[name] + at_zero[name] for name in terms}
 
 

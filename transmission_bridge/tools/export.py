@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import os
 import re
 
@@ -18,14 +18,18 @@ from transmission_bridge.description import (
 )
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_lerobot
-from transmission_bridge.tools.calibration.orca import CONFIG, write_orca
+from transmission_bridge.tools.calibration.servo_files import (
+    CONFIG,
+    read_lerobot,
+    write_lerobot,
+    write_orca,
+)
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import (
     check_output,
     Entry,
-    format_numbers,
     format_parameter_file,
+    is_parameter_file,
     write_output,
 )
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
@@ -158,7 +162,7 @@ def _list_tuned_differences(data: bytes, tuned: RobotTransmissions) -> list[Tuna
 def render_numbers(
     output: str,
     data: bytes,
-    transmissions: Iterable[tuple[str, Iterable[Entry]]],
+    numbers: Sequence[Entry],
     heading: str,
     others: Mapping[str, float | bool] | None = None,
     node: str = '',
@@ -169,21 +173,16 @@ def render_numbers(
 
     :param output: Name of the file; a parameter file ends in ``.yaml`` or ``.yml``.
     :param data: The description.
-    :param transmissions: The numbers by transmission.
+    :param numbers: The numbers, with remarks for a parameter file.
     :param heading: Lines of a comment at the top of a parameter file.
     :param others: More numbers of the description, by their full parameter names.
     :param node: The bridge in a parameter file, see :func:`format_parameter_file`.
     :param limits: Lower and upper limit by joint [rad or m], for a description.
     :raises ParameterError: As :func:`export`, or if a joint has no ``<limit>``.
     """
-    numbers = [(name, [*entries]) for name, entries in transmissions]
-    if output.lower().endswith(('.yaml', '.yml')):
-        return format_parameter_file(format_numbers(numbers), node, heading).encode()
-    values = {
-        f'{PREFIX}{".".join((name, *path))}': value
-        for name, entries in numbers
-        for path, value, _ in entries
-    }
+    if is_parameter_file(output):
+        return format_parameter_file(numbers, node, heading).encode()
+    values = {name: value for name, value, _ in numbers}
     editor = NumberEditor(export(data, {**(others or {}), **values})[0])
     for joint, ends in (limits or {}).items():
         if not editor.set_joint_limits(joint, *ends):

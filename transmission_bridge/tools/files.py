@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Input files, YAML, files of parameters, and atomic output files."""
+"""
+Input files, YAML, files of parameters, and atomic output files.
+
+Commands use it. Nodes read the parameter files, so ROS defines their form.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 import json
+import math
 import os
 from pathlib import Path
 import re
@@ -28,7 +33,6 @@ from transmission_bridge.bridge.options import (
     read_parameters,
 )
 from transmission_bridge.tools.cli import optional, UsageError
-from transmission_bridge.transmissions import ParameterPath
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
@@ -226,8 +230,8 @@ def _iterate_yaml_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
         yield from leaves
 
 
-#: A path below the transmission's name, the value, and a remark.
-Entry = tuple[ParameterPath, float, str]
+#: The full name of a parameter, its value, ``None`` if it is not set, and a remark.
+Entry = tuple[str, Any, str]
 
 #: A name that needs no quotes.
 _PLAIN = re.compile(r'[A-Za-z_][\w./-]*')
@@ -240,20 +244,39 @@ _ABOUT_EVERY_NODE = (
 )
 
 
-def format_numbers(transmissions: Iterable[tuple[str, Iterable[Entry]]]) -> Iterator[str]:
-    """Yield a line for each number of each transmission."""
-    for name, entries in transmissions:
-        for path, value, remark in entries:
-            full = PREFIX + '.'.join((name, *path))
-            key = full if _PLAIN.fullmatch(full) else json.dumps(full)
-            yield f'{key}: {format_yaml_number(value)}' + (f'  # {remark}' if remark else '')
+def format_parameters(entries: Iterable[Entry]) -> Iterator[str]:
+    """Yield parameters, without those that are not set, each as a line of YAML."""
+    for name, value, remark in entries:
+        if value is not None:
+            key = name if _PLAIN.fullmatch(name) else json.dumps(name)
+            yield f'{key}: {_format_value(value)}' + (f'  # {remark}' if remark else '')
 
 
-def format_parameter_file(lines: Iterable[str], node: str = '', heading: str = '') -> str:
+def _format_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    if isinstance(value, float):
+        return '.nan' if math.isnan(value) else format_yaml_number(value)
+    if isinstance(value, list):
+        return f'[{", ".join(map(_format_value, value))}]'
+    if isinstance(value, str):
+        yaml = optional('yaml', 'cli')
+        # Always quoted, so that no text is read as a number; and on one line.
+        quoted: str = yaml.safe_dump(value, default_style='"', width=math.inf)
+        return quoted.rstrip('\n')
+    return str(value)
+
+
+def is_parameter_file(name: str) -> bool:
+    """Return whether numbers are written into a file of this name as parameters."""
+    return name.lower().endswith(('.yaml', '.yml'))
+
+
+def format_parameter_file(entries: Iterable[Entry], node: str = '', heading: str = '') -> str:
     """
     Return a parameter file.
 
-    :param lines: ``name: value`` of each parameter.
+    :param entries: Each parameter.
     :param node: Name of the bridge with its namespace; empty if no bridge is known, then the file
         is for every node.
     :param heading: Lines of a comment at the top.
@@ -261,4 +284,4 @@ def format_parameter_file(lines: Iterable[str], node: str = '', heading: str = '
     remarks = heading.splitlines() + ([] if node else textwrap.wrap(_ABOUT_EVERY_NODE, 97))
     head = [f'# {line}'.rstrip() for line in remarks]
     head += [f'{node or _EVERY_NODE}:', f'  {PARAMETERS}:']
-    return '\n'.join([*head, *(f'    {line}' for line in lines)]) + '\n'
+    return '\n'.join([*head, *(f'    {line}' for line in format_parameters(entries))]) + '\n'

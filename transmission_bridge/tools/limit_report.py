@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds
-from transmission_bridge.description import Finding, RobotDescription
+from transmission_bridge.description import compute_limits, Finding, RobotDescription
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
 from transmission_bridge.transmissions import (
@@ -33,6 +33,17 @@ def joint_unit(robot: RobotDescription, name: str) -> str:
         if joint.name == name and joint.is_scalar:
             return 'm' if joint.type == 'prismatic' else 'rad'
     return UNKNOWN_UNIT
+
+
+def list_position_limits(
+    robot: RobotDescription, names: Sequence[str]
+) -> dict[str, tuple[float, float, str]]:
+    """Return lower and upper position limit of joints, infinite if absent, and their unit."""
+    limits = compute_limits(robot, names)[:, 0].T.tolist()
+    return {
+        name: (lower, upper, joint_unit(robot, name))
+        for name, (lower, upper) in zip(names, limits, strict=True)
+    }
 
 
 def actuator_unit(robot: RobotDescription, binding: Binding) -> str:

@@ -29,6 +29,7 @@ from transmission_bridge.tools.cli import (
     optional,
     OutputError,
     printable,
+    Stream,
     UsageError,
 )
 from transmission_bridge.tools.commands import COMMANDS, PROGRAM
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: Without the program's name; by default the arguments of the process.
     :returns: The exit code, see :class:`~transmission_bridge.tools.cli.Exit`.
     """
-    console = Console.standard()
+    console = Console(Stream(sys.stdout, is_result=True), Stream(sys.stderr))
     try:
         with clean_end():
             code = _run_arguments(list(sys.argv[1:] if arguments is None else arguments), console)

@@ -1,17 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge param``: read, set and dump parameters of a running bridge."""
+"""
+``transmission_bridge param``: read, set and dump parameters of a running bridge.
+
+Nodes and scripts read its output, which is YAML with the types of ROS.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-import math
+from collections.abc import Sequence
 from typing import Any
 
-from transmission_bridge.bridge.options import format_yaml_number, PREFIX
+from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import (
     ACTIVE,
@@ -21,7 +23,12 @@ from transmission_bridge.tools.bridge_client import (
     require_answer,
 )
 from transmission_bridge.tools.cli import Console, Exit, FailedError, optional, UsageError
-from transmission_bridge.tools.files import check_output, format_parameter_file, write_output
+from transmission_bridge.tools.files import (
+    check_output,
+    format_parameter_file,
+    format_parameters,
+    write_output,
+)
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -45,19 +52,18 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             raise UsageError(f"'{name}' is given twice")
         values[name] = read_parameter_value(value)
     with open_bridge('param', options.node, console) as client:
+        available = require_answer(client, client.send_request, 'list_parameters')
         if verb == 'dump':
             prefix = words[0] if words else PREFIX
-            dumped = require_answer(client, partial(client.get_parameters, [], prefix=prefix))
+            dumped = require_answer(client, client.get_parameters, [], prefix=prefix)
             if not dumped:
-                available = require_answer(client, client.list_parameters)
                 raise FailedError(
                     f"{client.bridge} has no parameters that begin with '{prefix}'"
                     + _explain_absence(client, prefix, available)
                 )
-            text = format_parameter_file(format_parameters(dumped), client.bridge)
+            text = format_parameter_file(((*each, '') for each in dumped.items()), client.bridge)
         else:
             names = words if verb == 'get' else [*values]
-            available = require_answer(client, client.list_parameters)
             for name in names:
                 if name not in available:
                     raise UsageError(
@@ -65,10 +71,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                         + _explain_absence(client, name, available)
                     )
             if verb == 'set':
-                require_answer(client, partial(client.set_parameters, values))
-            answer = require_answer(client, partial(client.get_parameters, names))
+                require_answer(client, client.set_parameters, values)
+            answer = require_answer(client, client.get_parameters, names)
             # In the order of the arguments.
-            lines = format_parameters({name: answer[name] for name in names if name in answer})
+            lines = format_parameters((name, answer.get(name), '') for name in names)
             text = ''.join(f'{line}\n' for line in lines)
     if options.output:
         write_output(options.output, text.encode(), force=options.force)
@@ -85,25 +91,3 @@ def _explain_absence(client: BridgeClient, name: str, available: Sequence[str]) 
     if not (has_none and name.startswith(PREFIX)) or state == ACTIVE:
         return ''
     return f': it is {state}, and has numbers of transmissions after configure'
-
-
-def format_parameters(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield parameters and values, without those that are not set, each as a line of YAML."""
-    for name, value in values.items():
-        if value is not None:
-            yield f'{name}: {_format_value(value)}'
-
-
-def _format_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return 'true' if value else 'false'
-    if isinstance(value, float):
-        return '.nan' if math.isnan(value) else format_yaml_number(value)
-    if isinstance(value, list):
-        return f'[{", ".join(map(_format_value, value))}]'
-    if isinstance(value, str):
-        yaml = optional('yaml', 'cli')
-        # Always quoted, so that no text is read as a number; and on one line.
-        quoted: str = yaml.safe_dump(value, default_style='"', width=math.inf)
-        return quoted.rstrip('\n')
-    return str(value)

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The data of ``watch``: latest values by topic and name, ages, bridges, missing nodes."""
+"""
+The data of ``watch``: latest values by topic and name, ages, bridges, missing nodes.
+
+The callbacks of ``WatchClient`` write it, and the screen reads it. The diagnostics of a bridge
+define the names of statuses and keys.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +17,10 @@ import math
 import os
 
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
-from transmission_bridge.description import compute_limits, load_description
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
-from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
-from transmission_bridge.tools.limit_report import joint_unit
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport, COMMANDS
+from transmission_bridge.tools.limit_report import list_position_limits
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}
@@ -26,9 +31,8 @@ MOTOR_COLUMNS = {'POS': 'MOTOR', 'VEL': 'MOTOR VEL', 'EFF': 'MOTOR EFF'}
 
 AGE, CLAMPED = 'AGE s', 'CLAMPED'
 
-#: Default topics of a driver, used if bridges list no others. The command topic has this name in
-#: every namespace.
-_DRIVER, _DRIVER_COMMANDS = 'actuator_states', 'actuator_commands'
+#: Default topic of a driver's states, used if bridges list no others.
+_DRIVER = 'actuator_states'
 
 _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 
@@ -42,6 +46,9 @@ _BEGINS = (UNITS_OF, UNKNOWN, _CLAMPED, *_ODD)
 
 #: Begin of the names of the statuses of drivers, whose keys are a quantity and an actuator.
 _HOSTED = 'driver '
+
+#: The key of ``state_timeout`` [s] in the status of the topic of a driver, which others lack.
+_TIMEOUT = 'timeout [s]'
 
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
@@ -66,7 +73,7 @@ class WatchRow:
         commands that the bridge has clamped; absent if unknown or zero. A joint that alone has an
         actuator has the state of this actuator too.
     :param units: Units of position, velocity and effort, empty for SI.
-    :param driver_units: Those of the actuator of a joint.
+    :param driver_units: Those of the actuator, also in the row of a joint.
     :param unknown: The reason why the bridge does not know it, empty if it does.
     :param more: Values that its driver reports, such as a temperature.
     :param limits: Lower and upper limit of a joint, NaN if they are not known.
@@ -120,10 +127,7 @@ class WatchState:
         # An actuator of several joints is in no row of a joint.
         counts = Counter(end.name for _, actuators in pairs for end in actuators)
         self._motors = {joint: motor for joint, motor in ones if counts[motor] == 1}
-        names = [joint.name for joint in robot.joints]
-        ends = compute_limits(robot, names)[:, 0].T.tolist()
-        for name, (lower, upper) in zip(names, ends, strict=True):
-            self._limits[name] = lower, upper, joint_unit(robot, name)
+        self._limits |= list_position_limits(robot, [joint.name for joint in robot.joints])
 
     def store_message(
         self, topic: str, names: Sequence[str], arrays: Mapping[str, Sequence[float]], now: float
@@ -139,7 +143,7 @@ class WatchState:
         times.append(now)
         while times[0] < now - _WINDOW:
             times.popleft()
-        is_command = topic.rpartition('/')[2] in (_DRIVER_COMMANDS, _JOINT_COMMANDS)
+        is_command = topic.rpartition('/')[2] in (COMMANDS, _JOINT_COMMANDS)
         for interface, values in arrays.items():
             column = (_COMMAND if is_command else '') + COLUMNS[interface]
             for name, value in zip(names, values, strict=False):
@@ -176,14 +180,14 @@ class WatchState:
     @property
     def _driver_topics(self) -> list[str]:
         parts = [(bridge, part) for bridge in self.bridges for part in bridge.statuses]
-        named = [part for bridge, part in parts if _find_timeout(bridge, part)]
+        named = [part for bridge, part in parts if _find_fact(bridge, part, _TIMEOUT)]
         return self._add_default(named, _DRIVER)
 
     @property
     def _command_topics(self) -> list[str]:
         parts = [part for bridge in self.bridges for part in bridge.statuses]
-        named = [part for part in parts if part.rpartition('/')[2] == _DRIVER_COMMANDS]
-        return self._add_default(named, _DRIVER_COMMANDS)
+        named = [part for part in parts if part.rpartition('/')[2] == COMMANDS]
+        return self._add_default(named, COMMANDS)
 
     def _add_default(self, named: list[str], default: str) -> list[str]:
         is_used = not named or default in self._times
@@ -192,10 +196,10 @@ class WatchState:
     @property
     def has_driver(self) -> bool:
         """Whether a driver's message has arrived here, or at a bridge with a remapped topic."""
-        topics, nothing = self._driver_topics, ('', '0')
-        pairs = [(bridge, topic) for bridge in self.bridges for topic in topics]
-        return any(topic in self._times for topic in topics) or any(
-            _find_fact(bridge, topic, 'received') not in nothing for bridge, topic in pairs
+        return any(
+            topic in self._times
+            or any(_find_fact(each, topic, 'received') not in ('', '0') for each in self.bridges)
+            for topic in self._driver_topics
         )
 
     @property
@@ -282,7 +286,7 @@ class WatchState:
                 row = WatchRow(_KINDS[part], name)
                 rows.setdefault((row.kind, name), row).unknown = text
             elif part in _KINDS and begin == UNITS_OF and actuator:
-                actuator.units = text
+                actuator.units = actuator.driver_units = text
             elif part.startswith(_HOSTED) and actuator:
                 actuator.more[quantity] = text
             elif part.startswith('commands of ') and begin == _CLAMPED and joint:
@@ -295,11 +299,6 @@ class WatchState:
 def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:
     """Return a value of a status, empty without such a value."""
     return bridge.statuses[part][key] if part in bridge.statuses else ''
-
-
-def _find_timeout(bridge: BridgeReport, topic: str) -> str:
-    """Return ``state_timeout`` of the topic of a driver [s], empty for other statuses."""
-    return _find_fact(bridge, topic, 'timeout [s]')
 
 
 def describe_missing_sides(state: WatchState, now: float) -> list[str]:
@@ -352,6 +351,6 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         f'after {timeout} s'
         for bridge in present
         for topic in bridge.statuses
-        for timeout, age in [(_find_timeout(bridge, topic), state.compute_age(topic, now))]
+        for timeout, age in [(_find_fact(bridge, topic, _TIMEOUT), state.compute_age(topic, now))]
         if timeout not in ('', 'never') and age is not None and age > float(timeout)
     ]

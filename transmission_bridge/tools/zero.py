@@ -1,20 +1,22 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge zero``: set the offsets of a running bridge from its present positions."""
+"""
+``transmission_bridge zero``: set the offsets of a running bridge from its present positions.
+
+The bridge computes and stores the offsets. This module asks, and restores its parameters.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-import math
+from collections.abc import Iterable, Mapping
 import sys
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.tools.bridge_client import BridgeClient, open_bridge, require_answer
-from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
+from transmission_bridge.tools.cli import Console, Exit, named_values, printable, UsageError
 
 #: Parameters of the bridge: the joints, and their positions.
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
@@ -22,7 +24,7 @@ _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    targets = _read_targets(options.joints)
+    targets = named_values(options.joints, None, 'joint', {})
     if targets and (options.all or options.absolute):
         raise UsageError('expected JOINT=POSITION without --all and --absolute')
     is_asked = not (targets or options.all)
@@ -37,21 +39,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.OK
 
 
-def _read_targets(words: Sequence[str]) -> dict[str, float]:
-    pairs = [word.rpartition('=')[::2] for word in words]
-    try:
-        targets = {name: float(text) for name, text in pairs if name}
-    except ValueError:
-        targets = {}
-    if len(targets) != len(words) or not all(map(math.isfinite, targets.values())):
-        found = ' '.join(words)
-        raise UsageError(f"expected JOINT=POSITION [rad or m], each once, found '{found}'")
-    return targets
-
-
 def _confirm(client: BridgeClient, console: Console, *, absolute: bool) -> bool:
     """List the offsets that would change, and return whether the user wants it."""
-    asked = require_answer(client, partial(client.get_parameters, [_JOINTS], prefix=PREFIX))
+    asked = require_answer(client, client.get_parameters, [_JOINTS], prefix=PREFIX)
     offsets = list_offsets(asked, asked.pop(_JOINTS, None) or ())
     source = 'as their absolute encoders measure' if absolute else f'as {_POSITIONS} says'
     console.err.line(f'the present positions of these joints become those {source}:')
@@ -77,13 +67,13 @@ def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute
 
     :raises FailedError: If the bridge rejects it, or has no such joint.
     """
-    send = partial(client.zero_joints, absolute=absolute)
+    request = client.send_request, 'zero_from_absolute' if absolute else 'zero'
     if not targets:
-        return str(require_answer(client, send))
-    before = require_answer(client, partial(client.get_parameters, [_JOINTS, _POSITIONS]))
+        return str(require_answer(client, *request))
+    before = require_answer(client, client.get_parameters, [_JOINTS, _POSITIONS])
     try:
         _set_targets(client, [*targets], [*targets.values()])
-        return str(require_answer(client, send))
+        return str(require_answer(client, *request))
     finally:
         _set_targets(client, *(before.get(name) or () for name in (_JOINTS, _POSITIONS)))
 
@@ -97,4 +87,4 @@ def _set_targets(client: BridgeClient, joints: Any, positions: Any) -> None:
         Parameter(_POSITIONS, Parameter.Type.DOUBLE_ARRAY, list(positions)),
     )
     messages = {parameter.name: parameter.get_parameter_value() for parameter in values}
-    require_answer(client, partial(client.set_parameters, messages))
+    require_answer(client, client.set_parameters, messages)

@@ -23,11 +23,11 @@ from transmission_bridge.description.specs import Pose
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.limit_report import list_position_limits
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
 from transmission_bridge.tools.tune import scene, shapes
-from transmission_bridge.tools.tune.model import list_limits
 from transmission_bridge.tools.tune.scene import LinkPoses, RobotScene
 from transmission_bridge.tools.tune.shapes import load_shapes, MeshError, Packages
 from transmission_bridge.transmissions import RobotTransmissions
@@ -40,7 +40,7 @@ def test_limits_are_those_of_the_gate():
     text = urdf(joints).replace('<joint name="a"/>', f'<joint name="a">{most}</joint>')
     robot = RobotTransmissions(load_description(text))
     expected = {'a': (-1.0, 0.5, 'rad'), 'b': (-math.inf, math.inf, 'rad')}
-    assert list_limits(robot) == expected
+    assert list_position_limits(robot.description, robot.joint_names) == expected
     assert robot.joint_limits[:, 0].T.tolist() == [[*each[:2]] for each in expected.values()]
 
 
@@ -250,7 +250,7 @@ def test_the_arm_stays_in_the_picture_wherever_it_moves(drawn):
     eye, centre, poses = camera.position, camera.look_at, drawn.scene.poses
     np.testing.assert_array_equal(client.camera.position, eye)
     np.testing.assert_array_equal(client.camera.look_at, centre)
-    limits, rng = list_limits(RobotTransmissions(ARM)), np.random.default_rng(1)
+    limits, rng = list_position_limits(ARM, poses.joints), np.random.default_rng(1)
     for _ in range(200):
         ends = [np.clip(limits[name][:2], -math.pi, math.pi) for name in poses.joints]
         q = [rng.uniform(*each) for each in ends]

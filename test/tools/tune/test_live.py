@@ -30,7 +30,7 @@ class Robot(BridgeRobot):
     """The robot of the bridge in the domain of the tests, which hears while it waits."""
 
     def __init__(self, peer) -> None:
-        super().__init__('', 'transmission_bridge')
+        super().__init__('transmission_bridge')
         self._peer, self.answers = peer, []
 
     def until(self, condition) -> None:
@@ -40,7 +40,7 @@ class Robot(BridgeRobot):
     def until_known(self) -> None:
         """Return when all is known; what was asked is asked again where it was lost."""
         self.until(lambda: self.model and np.isfinite(self.read_state().joints[0]).all())
-        self.until(lambda: not self.describe_problem() and self.list_warnings() == ())
+        self.until(lambda: self.describe_state() == ('', 'care'))
 
     def apply(self, **values: float) -> None:
         """Set numbers of the first joint."""
@@ -116,7 +116,7 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
         robot.apply(offset=0.25)
     os.kill(live_arm.bridge.pid, sent)
     begin = time.monotonic()
-    robot.until(lambda: 'is not there' in robot.describe_problem())
+    robot.until(lambda: 'is not there' in robot.describe_state()[0])
     assert time.monotonic() - begin < 12.0
     robot.until(lambda: len(answers) == 1 + (sent == signal.SIGKILL))
     assert {*answers[1:]} <= {'the bridge does not answer', 'the bridge has gone'}

@@ -10,6 +10,7 @@ import math
 
 from hypothesis import given, strategies as st
 
+from transmission_bridge.tools.cli import shorten_end
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import JointShift, Number, Preview
 from transmission_bridge.tools.tune.texts import PageUnits
@@ -86,7 +87,7 @@ def test_a_line_has_its_height_without_a_text_and_the_whole_text_as_its_tooltip(
 @given(HOSTILE)
 def test_a_label_is_short_and_printable_and_reads_as_it_is(name):
     """Control characters as escapes; what is escaped for the page is not for the reader."""
-    shown = texts.shorten_label(name)
+    shown = shorten_end(name)
     assert shown.isprintable()
     assert len(shown) <= 48
     assert Reader(texts.format_note('<b> & "x"')).text == '<b> & "x"'

@@ -25,12 +25,12 @@ from transmission_bridge.transmissions import RobotTransmissions
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
 from transmission_bridge.tools.calibration.guide import HandGuide
+from transmission_bridge.tools.tune.command import PageView
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot, RobotState
 from transmission_bridge.tools.tune.server import open_server, RequestGuard
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
-from transmission_bridge.tools.tune.view import PageView
 
 ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
 SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
@@ -342,7 +342,7 @@ class HandMoved(BridgeRobot):
         """Begin without topics."""
         self.calibration = HandGuide(self.arm.hand, {})
 
-    def store_numbers(self, values, done) -> None:
+    def set_parameters(self, values, done, **_) -> None:
         """Answer at once."""
         self.model.accept_values(values)
         done('12 numbers in tuned.json', '')
@@ -355,13 +355,9 @@ class HandMoved(BridgeRobot):
         zeros = np.zeros((3, len(self.model.robot.joint_names)))
         return RobotState(zeros, zeros, zeros[0], zeros[0], zeros[0] > 0.0, zeros[0] * np.nan)
 
-    def describe_problem(self) -> str:
-        """Return that it is there."""
-        return ''
-
-    def list_warnings(self) -> tuple[str, ...]:
+    def describe_state(self) -> tuple[str, str]:
         """Return a sentence that is wider than the page."""
-        return ('joints: ' + 'far beyond its limits ' * 20,)
+        return 'joints: ' + 'far beyond its limits ' * 20, 'care'
 
 
 def test_a_calibration_keeps_its_widgets_and_says_what_was_done(open_page):

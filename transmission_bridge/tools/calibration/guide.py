@@ -5,7 +5,8 @@
 A calibration by hand as a sequence of steps, each with one thing to do.
 
 The step follows from what is known of the arm: nothing has to be stored, and a joint that starts
-again is asked for again. The page and the terminal show the same step.
+again is asked for again. The page and the terminal show the same step. They change the state by
+:meth:`HandGuide.press` and :meth:`HandGuide.update`; all texts are free to change.
 """
 
 from __future__ import annotations
@@ -15,15 +16,21 @@ from functools import partial
 import math
 from typing import NamedTuple
 
-from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.moved import (
+from transmission_bridge.tools.calibration.hand import (
     BACK,
+    HandCalibration,
     JointTrack,
     LEAST,
     MovedTransmission,
+    Range,
     SIDES,
 )
-from transmission_bridge.tools.calibration.outcome import APPROACHES, measure_stops, Outcome
+from transmission_bridge.tools.calibration.outcome import (
+    APPROACHES,
+    judge_transmission,
+    measure_stops,
+    Outcome,
+)
 
 #: For the end.
 AFTERWARDS = 'Before the torque returns, command the driver from its measured position.'
@@ -39,11 +46,11 @@ class Act(NamedTuple):
     Something that the user can do.
 
     :param label: On a button.
-    :param act: Does it.
+    :param act: Does it, and returns what is wrong, if it can be.
     """
 
     label: str
-    act: Callable[[], object]
+    act: Callable[[], str | None]
 
 
 class Step(NamedTuple):
@@ -195,7 +202,7 @@ class HandGuide:
         return Step(
             _name_motion(track, 'as the arrow shows'),
             hint,
-            Act('It moved that way', partial(self._report, moved.end_move)),
+            Act('It moved that way', moved.end_move),
             obstacle,
             Act(_FROM_HERE, partial(moved.begin_move, joint)),
             track.name,
@@ -211,7 +218,8 @@ class HandGuide:
         hint = f'{where or "All joints"}{", others" * bool(where)} at zero. Hold it still.'
         hint = ' '.join([*map(_start_sentence, filter(None, refusals)), hint])
         moving = ', '.join(moved.joined_names for moved in self._included if not moved.is_still)
-        obstacle, act = f'moving: {moving}' if moving else '', Act('It is in the pose', self._mark)
+        obstacle = f'moving: {moving}' if moving else ''
+        act = Act('It is in the pose', self._mark_pose)
         return Step('Put the arm into the pose', hint, act, obstacle, pose=self.pose)
 
     def _ask_for_stop(self, moved: MovedTransmission, joint: int) -> Step | None:
@@ -262,9 +270,8 @@ class HandGuide:
         hint = 'The orange arm has the new numbers: does it follow the real one?'
         hint = ' '.join([*map(_start_sentence, outcome.notes), hint])
         if measured := measure_stops(moved, outcome).get(track.name):
-            limits = track.limits.lower, track.limits.upper
             ours, theirs = (
-                ' and '.join(map(track.format_way, positions)) for positions in (measured, limits)
+                ' and '.join(map(track.format_way, ends)) for ends in (measured, track.limits)
             )
             hint = f'Stops at {ours}; the URDF has {theirs}.'
         is_ = 'are' if len(moved.tracks) > 1 else 'is'
@@ -326,10 +333,14 @@ class HandGuide:
             )
         return lines
 
+    def count_known(self) -> int:
+        """Return the number of joints that are known."""
+        return sum(progress.is_known for progress in self.list_progress())
+
     @property
     def write_act(self) -> Act:
         """The button that writes, which is always there."""
-        count = sum(progress.is_known for progress in self.list_progress())
+        count = self.count_known()
         return Act(f'Write {count} joint{"s" * (count != 1)}', self._write)
 
     @property
@@ -354,7 +365,7 @@ class HandGuide:
             's': Act('Start again', self._here[0].start_again),
             'l': Act('Leave out', self.leave_out),
             'e': Act(label, partial(setattr, track, 'sides', sides)),
-            'p': Act(pose, self._take_pose),
+            'p': Act(pose, self._mark_pose),
             'm': Act('Measure stops', self._measure_limits),
             'q': Act('End without writing', partial(setattr, self, 'written', [])),
         }
@@ -370,7 +381,7 @@ class HandGuide:
         """Return what is known of a transmission; computed again only after a change."""
         state = self.hand.is_confirmed, moved.knowledge
         if self._judged.get(moved.name, (None,))[0] != state:
-            self._judged[moved.name] = state, self.hand.judge(moved)
+            self._judged[moved.name] = state, judge_transmission(moved, is_confirmed=state[0])
         return self._judged[moved.name][1]
 
     @property
@@ -379,7 +390,7 @@ class HandGuide:
         return [self.judge(moved) for moved in self._included]
 
     @property
-    def stops(self) -> dict[str, tuple[float, float]]:
+    def stops(self) -> dict[str, Range]:
         """Measured ranges of joints [rad or m], by name; see :func:`measure_stops`."""
         ranges = [measure_stops(moved, self.judge(moved)) for moved in self._included]
         return {name: limits for measured in ranges for name, limits in measured.items()}
@@ -418,13 +429,13 @@ class HandGuide:
                 other.cancel_move()
 
     def press(self, act: Act | None = None) -> None:
-        """Do what a button does, by default that of the step, if it can be pressed."""
+        """Do what a button does, by default the button of the step, if it can be pressed."""
         step = self.step
         if act is None and not step.obstacle:
             act = step.primary
         if act is not None:
-            self._message = self._here[0].trouble = ''
-            act.act()
+            self._here[0].trouble = ''
+            self._message = act.act() or ''
 
     def answer(self, *, is_confirmed: bool) -> None:
         """Take the answer whether limits are stops."""
@@ -448,29 +459,23 @@ class HandGuide:
         for n in self._list_open()[:1]:
             self.choose(n)
 
-    def _report(self, act: Callable[[], str]) -> None:
-        self._message = act()
-
-    def _take_pose(self) -> None:
-        self.answer(is_confirmed=False)
-        self._message = self.hand.mark_pose(self.pose)
-
-    def _mark(self) -> None:
+    def _mark_pose(self) -> str:
         """Take the arm as in the pose; poses that contradict each other are replaced."""
+        self.answer(is_confirmed=False)
         for moved in self._included:
             if self.judge(moved).refusal:
                 moved.poses = []
-        self._message = self.hand.mark_pose(self.pose)
+        return self.hand.mark_pose(self.pose)
 
     def _measure_limits(self) -> None:
         self.wants_limits = not self.wants_limits
         self._choose_open()
 
-    def _write(self) -> None:
+    def _write(self) -> str:
         if obstacle := self.write_obstacle:
-            self._message = f'nothing is written: {obstacle}'
-        else:
-            self.written = self.outcomes
+            return f'nothing is written: {obstacle}'
+        self.written = self.outcomes
+        return ''
 
 
 def _start_sentence(text: str) -> str:

@@ -9,7 +9,8 @@ With the positions ``a`` of the actuators [rad or m at the motor], and joint ``j
 
     f_j(a; theta) = q
 
-by least squares. Each known position may be wrong by its slack.
+by least squares. Each known position may be wrong by its slack. The search is free to change, its
+solutions are not; only the transmission that was built last is stored.
 """
 
 from __future__ import annotations
@@ -97,30 +98,16 @@ class Fit:
         return float(known.max(initial=0.0))
 
 
-def list_offsets(binding: Binding) -> tuple[ParameterPath, ...]:
-    """Return the offsets of the joints."""
-    paths = (tunable.path for tunable in binding.tunables)
-    return tuple(path for path in paths if path[0] == 'joints' and path[-1] == 'offset')
-
-
 def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
     """Return the reductions of the side that states them, because only products are known."""
-    reductions = [tunable.path for tunable in binding.tunables if tunable.path[-1] == _REDUCTION]
-    stated = {
-        (side, member.name)
-        for side, members in (
-            ('actuators', binding.spec.actuators),
-            ('joints', binding.spec.joints),
-        )
-        for member in members
-        if _REDUCTION in member.given
-    }
+    members = [('actuators', member) for member in binding.spec.actuators]
+    members += [('joints', member) for member in binding.spec.joints]
+    stated = {(side, member.name) for side, member in members if _REDUCTION in member.given}
+    paths = [tunable.path for tunable in binding.tunables if tunable.path[-1] == _REDUCTION]
+    paths = [path for path in paths if path[0] in ('actuators', 'joints')]
     # The actuators, if they state one or the joints state none.
-    sides = sorted(
-        {path[0] for path in reductions if path[:2] in stated} or {'actuators', 'joints'}
-    )
-    paths = [tuple(path for path in reductions if path[0] == side) for side in sides]
-    return next(filter(None, paths), ())
+    sides = [path[0] for path in paths if path[:2] in stated] or [path[0] for path in paths]
+    return tuple(path for path in paths if path[0] == min(sides))
 
 
 class NumberMap:
@@ -142,13 +129,9 @@ class NumberMap:
     ) -> None:
         self.zeros = zeros
         self.binding, self.robot = binding, robot
-        self._type = type(binding.transmission)
         present = {tunable.path: float(tunable.value) for tunable in binding.tunables}
         self.numbers: Mapping[ParameterPath, float] = {**present, **(numbers or {})}
-        self._newest: tuple[Mapping[ParameterPath, float], Transmission] = (
-            present,
-            binding.transmission,
-        )
+        self._newest = present, binding.transmission
 
     def widened(self, share: float) -> NumberMap:
         """
@@ -179,7 +162,9 @@ class NumberMap:
         """
         numbers = {**self.numbers, **values}
         if numbers != self._newest[0]:
-            binding, _ = build_transmission(self._type, self.binding.spec, numbers, self.robot)
+            binding, _ = build_transmission(
+                type(self.binding.transmission), self.binding.spec, numbers, self.robot
+            )
             self._newest = numbers, binding.transmission
         return self._newest[1]
 
@@ -243,11 +228,8 @@ def fit_numbers(
     is_known = np.isfinite(known.joints)
     guess = np.where(is_known, known.joints, 0.0)
     first = np.array([{**maps.numbers, **(start or {})}[path] for path in free])
-    sizes = np.array([
-        1.0 if path[-1] == 'offset' else max(abs(x), 1e-9)
-        for path, x in zip(free, first, strict=True)
-    ])  # fmt: skip
-
+    is_offset = np.array([path[-1] == 'offset' for path in free], dtype=bool)
+    sizes = np.where(is_offset, 1.0, np.maximum(np.abs(first), 1e-9))
     is_inverse = np.array([path[-1] == _REDUCTION for path in free], dtype=bool)
 
     def name_values(x: Array) -> dict[ParameterPath, float]:
@@ -285,9 +267,7 @@ def fit_numbers(
     return Fit(
         values,
         missing,
-        np.where(
-            is_known, known.joints - maps.map_positions(values, known.actuators, guess), np.nan
-        ),
+        known.joints - maps.map_positions(values, known.actuators, guess),
         tuple(name_values(best + each) for each in changes.T),
     )
 
@@ -337,7 +317,8 @@ def list_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]
             zero.place: zero for path in maps.numbers for zero in _match(maps, path, at, slopes)
         }
         return tuple(zeros.values()) if len(zeros) == len(unit) else ()
-    return tuple(Zero(path) for path in list_offsets(maps.binding))
+    paths = [tunable.path for tunable in maps.binding.tunables]
+    return tuple(Zero(path) for path in paths if path[0] == 'joints' and path[-1] == 'offset')
 
 
 def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> Iterator[Zero]:
@@ -354,15 +335,13 @@ def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> It
             yield Zero(path, place, factor)
 
 
-def guess_zeros(
-    maps: NumberMap, zeros: Sequence[Zero], known: Known, middle: Array
-) -> dict[ParameterPath, float]:
+def guess_zeros(maps: NumberMap, known: Known, middle: Array) -> dict[ParameterPath, float]:
     """
     Return first values of the zeros of actuators: the best of those that follow from a row.
 
     :param middle: The middle of the range of each joint [rad or m], where a joint is unknown.
     """
-    moved = [zero for zero in zeros if zero.place is not None]
+    moved = [zero for zero in maps.zeros if zero.place is not None]
     if not moved:
         return {}
     places = np.where(np.isfinite(known.joints), known.joints, middle)
@@ -388,88 +367,54 @@ def guess_zeros(
 # -- Directions -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Move:
-    """
-    A joint was moved by hand towards positive.
-
-    :param joint: Its place in the transmission.
-    :param way: The motion of the actuators, shape ``(n_actuators,)``.
-    """
-
-    joint: int
-    way: Array
-
-
-@dataclass(frozen=True)
-class Signs:
-    """
-    Signs of reductions that explain how joints were moved.
-
-    :param values: Reductions with another sign than now; ``None`` if no signs explain the motion.
-    :param problem: What is wrong and where to change it, or which motion is missing.
-    """
-
-    values: Mapping[ParameterPath, float] | None
-    problem: str = ''
-
-
-def compute_signs(maps: NumberMap, moves: Sequence[Move], middle: Array) -> Signs:
+def compute_signs(
+    maps: NumberMap, moves: Mapping[int, Array], middle: Array
+) -> tuple[Mapping[ParameterPath, float] | None, str]:
     """
     Return the signs of reductions for which each move is positive at its joint.
 
     The joints that were not moved by hand stay behind. Without a solution, the motion with
     exchanged actuators is tried, to say what is wrong.
 
+    :param moves: The motion of the actuators by the place of each joint that was moved by hand
+        towards positive, all joints of the transmission.
     :param middle: The middle of the range of each joint [rad or m].
+    :returns: Reductions with another sign than now, as few as possible, ``None`` if no signs
+        explain the motion; then also what is wrong and where to change it.
     """
-    joints = [member.name for member in maps.binding.spec.joints]
-    moved = {move.joint for move in moves}
-    if missing := [name for place, name in enumerate(joints) if place not in moved]:
-        return Signs(None, f'move {" and ".join(missing)} towards positive')
-    straight = range(len(maps.binding.spec.actuators))
-    if fitting := _list_fitting(maps, moves, straight, middle):
-        values = min(fitting, key=len)
-        return Signs(values)
     names = [member.name for member in maps.binding.spec.actuators]
-    for order in itertools.permutations(straight):
-        if list(order) != list(straight) and _list_fitting(maps, moves, order, middle):
-            swapped = [names[place] for place, other in enumerate(order) if place != other]
-            return Signs(
-                None,
+    for order in itertools.permutations(range(len(names))):  # first as they are
+        values = _find_signs(maps, {joint: way[[*order]] for joint, way in moves.items()}, middle)
+        swapped = [names[place] for place, other in enumerate(order) if place != other]
+        if values is not None and swapped:
+            return None, (
                 f'the motion fits if {" and ".join(swapped)} are exchanged: exchange their names '
-                'in the <transmission>, or their wires or numbers in the driver',
+                'in the <transmission>, or their wires or numbers in the driver'
             )
-    return Signs(
-        None,
+        if values is not None:
+            return values, ''
+    return None, (
         f"no signs of the reductions of '{maps.binding.spec.name}' explain this motion: "
-        f'reverse the count of {" or ".join(names)} in the driver, or check the mechanism',
+        f'reverse the count of {" or ".join(names)} in the driver, or check the mechanism'
     )
 
 
-def _list_fitting(
-    maps: NumberMap, moves: Sequence[Move], order: Sequence[int], middle: Array
-) -> list[dict[ParameterPath, float]]:
-    fitting = []
-    for values in _list_sign_changes(maps):
-        slopes = maps.slopes(values, middle)
-        ways = [(move.joint, slopes @ move.way[list(order)]) for move in moves]
-        if all(_is_positive(joint, way) for joint, way in ways):
-            fitting.append(values)
-    return fitting
-
-
-def _list_sign_changes(maps: NumberMap) -> Iterator[dict[ParameterPath, float]]:
-    """Yield each choice of signs, the present one first, that the type accepts."""
+def _find_signs(
+    maps: NumberMap, moves: Mapping[int, Array], middle: Array
+) -> dict[ParameterPath, float] | None:
+    """Return the fewest changes of signs that the type accepts and that explain the moves."""
     paths = list_reductions(maps.binding)
-    for count in range(len(paths) + 1):
-        for chosen in itertools.combinations(paths, count):
-            values = {path: -maps.numbers[path] for path in chosen}
-            try:
-                maps.build(values)
-            except TransmissionBridgeError:
-                continue
-            yield values
+    for chosen in itertools.chain.from_iterable(
+        itertools.combinations(paths, count) for count in range(len(paths) + 1)
+    ):
+        values = {path: -maps.numbers[path] for path in chosen}
+        try:
+            slopes = maps.slopes(values, middle)
+        except TransmissionBridgeError:
+            continue
+        if all(_is_positive(joint, slopes @ way) for joint, way in moves.items()):
+            return values
+    return None
 
 
 def _is_positive(joint: int, way: Array) -> bool:

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.moved import MovedTransmission, SIDES, TURN
+from transmission_bridge.bridge.options import PREFIX
+from transmission_bridge.tools.calibration.hand import MovedTransmission, Range, SIDES, TURN
 from transmission_bridge.tools.calibration.numbers import (
     Fit,
     fit_numbers,
@@ -96,17 +97,18 @@ class _NoNumbers(Exception):
         self.joint = joint
 
 
-def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool = False) -> Outcome:
+def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool | None = None) -> Outcome:
     """
     Return the numbers that follow from the motion by hand, or why there are none.
 
-    :param is_confirmed: Whether the user confirmed that the limits of the joints are the stops.
+    :param is_confirmed: Whether the user confirmed that the limits of the joints are the stops;
+        ``None`` before an answer.
     """
     try:
         known = _list_known(moved, is_confirmed=is_confirmed)
         maps = NumberMap(moved.binding, moved.maps.robot, moved.signs, moved.zeros)
         maps = maps.widened(_WIDER)
-        start = guess_zeros(maps, maps.zeros, known, moved.middle)
+        start = guess_zeros(maps, known, moved.middle)
         free = [zero.path for zero in moved.zeros]
         free += list_reductions(moved.binding) if moved.is_free else ()
         span = min(track.span for track in moved.tracks)
@@ -139,7 +141,7 @@ def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool = False) 
     )
 
 
-def _list_known(moved: MovedTransmission, *, is_confirmed: bool) -> Known:
+def _list_known(moved: MovedTransmission, *, is_confirmed: bool | None) -> Known:
     """Return the poses, else the stops if they are confirmed."""
     if moved.problem:
         raise _NoNumbers(moved.problem)
@@ -152,8 +154,8 @@ def _list_known(moved: MovedTransmission, *, is_confirmed: bool) -> Known:
         return Known.join(moved.poses)
     if not is_confirmed:
         raise _NoNumbers('no pose yet, and the limits are not confirmed as stops')
-    rows = [_list_stops(moved, joint) for joint in range(len(moved.tracks))]
-    return Known.join([row for stops in rows for row in stops])
+    joints = range(len(moved.tracks))
+    return Known.join([row for joint in joints for row in _list_stops(moved, joint)])
 
 
 def _list_stops(moved: MovedTransmission, joint: int) -> list[tuple[Array, Array, Array]]:
@@ -191,7 +193,7 @@ def _remove_turns(moved: MovedTransmission, fit: Fit) -> dict[ParameterPath, flo
     zero = moved.zeros[0]
     if zero.place is not None:
         turn = moved.periods[0] / zero.factor
-    # Of the two zeros at half a turn, that of a positive reading, whatever was rounded.
+    # Of the two zeros at half a turn, the zero of a positive reading, whatever was rounded.
     shift = 1e-9 * turn
     return {zero.path: math.remainder(fit.values[zero.path] + shift, abs(turn)) - shift}
 
@@ -232,7 +234,7 @@ def _check_contradictions(moved: MovedTransmission, fit: Fit, factors: Array) ->
         raise _NoNumbers(f'the known positions of {track.name} differ by {away}: {advice}')
 
 
-def measure_stops(moved: MovedTransmission, outcome: Outcome) -> dict[str, tuple[float, float]]:
+def measure_stops(moved: MovedTransmission, outcome: Outcome) -> dict[str, Range]:
     """
     Return the range between the stops of each joint [rad or m], by name.
 
@@ -249,17 +251,15 @@ def measure_stops(moved: MovedTransmission, outcome: Outcome) -> dict[str, tuple
                 limits.append(at - side * (stop.uncertainty + outcome.uncertainty[track.name]))
         if len(limits) == len(SIDES) and limits[0] < limits[1]:
             # Rounded to the inside.
-            ranges[track.name] = (
-                math.ceil(limits[0] * 1e4) / 1e4,
-                math.floor(limits[1] * 1e4) / 1e4,
-            )
+            lower, upper = math.ceil(limits[0] * 1e4), math.floor(limits[1] * 1e4)
+            ranges[track.name] = Range(lower / 1e4, upper / 1e4)
     return ranges
 
 
 def name_values(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Return numbers by the full names of their parameters, without prefix."""
+    """Return numbers by the full names of their parameters."""
     return {
-        '.'.join((outcome.transmission, *path)): value
+        PREFIX + '.'.join((outcome.transmission, *path)): value
         for outcome in outcomes
         for path, value in outcome.values.items()
     }

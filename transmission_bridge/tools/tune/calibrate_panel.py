@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.tools.calibration.guide import (
     Act,
     AFTERWARDS,
@@ -19,8 +18,8 @@ from transmission_bridge.tools.calibration.guide import (
     Sweep,
 )
 from transmission_bridge.tools.calibration.outcome import name_values
-from transmission_bridge.tools.tune.page import Page
 from transmission_bridge.tools.tune.robots import BridgeRobot
+from transmission_bridge.tools.tune.session import Page
 from transmission_bridge.tools.tune.texts import (
     escape_text,
     format_line,
@@ -48,7 +47,7 @@ class CalibratePanel:
         gui.add_command('Next step of the calibration', hotkey='N').on_trigger(pressed)
 
     def _press(self, act: Act | None = None) -> None:
-        """Do what a button does, by default that of the step."""
+        """Do what a button does, by default the button of the step."""
         guide = self._page.session.robot.calibration
         if guide is not None:
             guide.press(act)
@@ -76,7 +75,7 @@ class CalibratePanel:
         if guide is not None:
             guide.update()
             step, known = guide.step, [each for each in guide.outcomes if not each.refusal]
-            if values := {PREFIX + name: value for name, value in name_values(known).items()}:
+            if values := name_values(known):
                 page.preview = page.model.preview_change(values, page.state.actuators[0])
         page.pose = step.pose
         self._show_step(step, guide)
@@ -90,7 +89,7 @@ class CalibratePanel:
         """Show the step, its buttons, the joints, and *Write*. The widgets are always the same."""
         widgets, is_safe = self._widgets, guide is not None and guide.is_safe
         progress = [] if guide is None else guide.list_progress()
-        n_known = sum(joint.is_known for joint in progress)
+        n_known = 0 if guide is None else guide.count_known()
         share = f'{100.0 * n_known / max(len(progress), 1):.0f}%'
         count = f'{n_known} of {len(progress)} joints known<i style="width:{share}"></i>'
         count = f'<div class="dim count">{count}</div>' if progress else ''
@@ -101,13 +100,13 @@ class CalibratePanel:
             + _format_sweep(None if guide is None else guide.sweep)
         )
         obstacle = '' if guide is None else guide.write_obstacle
-        write = Act('Write', lambda: None) if guide is None else guide.write_act
+        write = None if guide is None or not is_safe else guide.write_act
         is_last = not (obstacle or step.primary or step.joint)
         trouble = '' if guide is None else '. '.join(guide.troubles)
         for key, act, color, reason in (
             ('next', step.primary, 'green', step.obstacle),
             ('second', step.second, 'gray', ''),
-            ('write', write if is_safe else None, 'green' if is_last else 'gray', obstacle),
+            ('write', write, 'green' if is_last else 'gray', obstacle),
         ):
             if key == 'write':
                 kind = 'bad' if trouble else 'dim'

@@ -1,24 +1,214 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge tune``: serves the page."""
+"""
+``transmission_bridge tune``: serves pages, each computed anew for every update.
+
+A panel stores only its user's choices and input. The page is computed from these, from the current
+numbers and from the state of the robot. The large panels have modules of their own.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 import socket
-from urllib.parse import urlunsplit
+from typing import Any
 
+import numpy as np
+
+from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
-from transmission_bridge.tools.files import check_output
+from transmission_bridge.tools.files import check_output, is_parameter_file, write_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
+from transmission_bridge.tools.tune import texts
+from transmission_bridge.tools.tune.calibrate_panel import CalibratePanel
+from transmission_bridge.tools.tune.model import SavedFile
 from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot
 from transmission_bridge.tools.tune.server import open_server, RequestGuard
-from transmission_bridge.tools.tune.session import PageSettings, TuneSession
+from transmission_bridge.tools.tune.session import OPEN, Page, PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
-from transmission_bridge.tools.tune.view import PageView
+from transmission_bridge.tools.tune.texts import format_line, format_note
+from transmission_bridge.tools.tune.tune_panel import TunePanel
+
+#: Rows of the table of joints.
+_MOST_JOINTS = 300
+
+
+class SavePanel:
+    """The tab that saves numbers, and measured stops, into a file."""
+
+    def __init__(self, page: Page, tab: Any) -> None:
+        self._page, self._widgets = page, page.make_widgets(tab)
+        self._writes_stops = False
+        #: The file with the shown changes, ``None`` without any, and a text about it.
+        self._shown: tuple[object, SavedFile | None] = None, None
+        self._message = ''
+
+    def show(self) -> None:
+        """Show the present state."""
+        page, session, add_widget = self._page, self._page.session, self._widgets.add_widget
+        output, changes = session.settings.output, [*self._list_changes()]
+        if self._shown[0] != (page.model, changes):
+            self._message, stops = '', session.robot.stops if self._writes_stops else {}
+            name, saved = output or 'robot.urdf', None
+            try:
+                if changes:
+                    saved = page.model.render_file(name, session.robot.bridge, stops)
+            except (UsageError, TransmissionBridgeError) as error:
+                self._message = format_note(str(error), 'bad')
+            self._shown = (page.model, changes), saved
+        saved, label = self._shown[1], 'Write the stops as <limit> too'
+        self._widgets.add_text(texts.format_changes(changes, page.units))
+        add_widget(
+            *('checkbox', label, partial(setattr, self, '_writes_stops')),
+            value=self._writes_stops,
+            visible=bool(session.robot.stops) and not is_parameter_file(output),
+        )
+        is_ready = bool(output and saved and session.settings.may_change)
+        add_widget(
+            *('button', 'write', self._write),
+            label=f'Write {Path(output).name or "the file"}',
+            color='green' if is_ready else 'gray',
+            disabled=not is_ready,
+        )
+        hint = '' if changes else 'nothing differs from the URDF'
+        if not output:
+            hint = 'To save, start with --output FILE (.urdf or .yaml).'
+        difference = '' if saved is None else texts.format_difference(saved.lines)
+        self._widgets.add_text(self._message or format_note(hint, 'dim'))
+        self._widgets.add_text(difference)
+        self._widgets.show_changes()
+
+    def _list_changes(self) -> Iterator[tuple[str, str, str, float, float]]:
+        """Yield member, number, unit, value in the description and now of each difference."""
+        for name, values in self._page.model.list_changes().items():
+            _, unit, tunable = self._page.model.find_number(name)
+            *members, last = tunable.path
+            member = members[-1] if members else tunable.transmission
+            yield member, last.removeprefix('mechanical_'), unit, *values
+        stops = self._page.session.robot.stops.items()
+        for joint, measured in stops if self._writes_stops else ():
+            *limits, unit = self._page.model.limits.get(joint, OPEN)
+            for side, old, new in zip(('lower', 'upper'), limits, measured, strict=True):
+                yield joint, f'{side} limit', unit, old, new
+
+    def _write(self, _: Any) -> None:
+        """Write the file that is shown, without later changes."""
+        settings, saved = self._page.session.settings, self._shown[1]
+        if saved is None or not settings.output or not settings.may_change:
+            return
+        try:
+            write_output(settings.output, saved.data, force=settings.force)
+        except UsageError as error:
+            self._message = format_note(str(error), 'bad')
+        else:
+            self._message = format_note(f'written: {settings.output}', 'good')
+
+
+class PageView:
+    """
+    The panels of one client.
+
+    :param client: viser's handle.
+    :param session: The session of the page.
+    :ivar page: What the panels share.
+    """
+
+    def __init__(self, client: Any, session: TuneSession) -> None:
+        gui, self.page = client.gui, Page(client, session)
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(380)
+        gui.add_html(texts.STYLE)
+        self._head = self.page.make_widgets(gui.add_folder(None))
+        tabs = gui.add_tab_group()
+        tune, joints, calibrate, robot, save = map(
+            tabs.add_tab, ('Tune', 'Joints', 'Calibrate', 'Robot', 'Save')
+        )
+        self._tune, self._joints = TunePanel(self.page, tune), self.page.make_widgets(joints)
+        self._robot = self.page.make_widgets(robot)
+        self._panels = self._tune, CalibratePanel(self.page, calibrate), SavePanel(self.page, save)
+        self.rebuild_widgets()
+
+    def rebuild_widgets(self) -> None:
+        """Forget choices and input, because the robot has changed."""
+        self._tune.forget()
+
+    def select_joint(self, joint: str) -> None:
+        """Show the transmission of a joint after a click on its link."""
+        model = self.page.session.robot.model
+        for binding in () if model is None else model.robot.bindings:
+            if joint in (member.name for member in binding.spec.joints):
+                self._tune.choose(binding.spec.name)
+                self.page.joint = joint
+
+    def refresh_widgets(self) -> None:
+        """Show the present state."""
+        self._show_head()
+        self._tune.show_choice()
+        model = self.page.session.robot.model
+        if model is not None:
+            self.page.model, self.page.state = model, self.page.session.robot.read_state()
+            self._show_joints()
+            self._show_robot()
+            for panel in self._panels:
+                panel.show()
+
+    def _show_head(self) -> None:
+        """Show in one line what the robot is, and what the bridge finds."""
+        session = self.page.session
+        text, kind = session.robot.describe_state()
+        if kind != 'bad' and not session.settings.may_change:
+            text, kind = f'Read-only page.   {text}', 'dim'
+        self._head.add_text((texts.GONE if kind == 'bad' else '') + format_line(text, kind))
+        self._head.show_changes()
+
+    def _show_joints(self) -> None:
+        n_joints = len(self.page.model.robot.joint_names)
+        text = self.page.format_bars('joint', range(min(n_joints, _MOST_JOINTS)))
+        n_more = n_joints - _MOST_JOINTS
+        text += format_note(f'and {n_more} more' if n_more > 0 else '', 'dim')
+        self._joints.add_text(text)
+        self._joints.show_changes()
+
+    def _show_robot(self) -> None:
+        page, add_widget = self.page, self._robot.add_widget
+        self._robot.add_text(''.join(format_note(*note) for note in self._list_notes()))
+        add_widget('button_group', 'view', self._reset_view, options=('Reset view',))
+        add_widget('checkbox', 'degrees', self._tune.set_degrees, value=page.units.degrees)
+        self._robot.show_changes()
+
+    def _list_notes(self) -> list[tuple[str, str]]:
+        model, scene = self.page.model, self.page.session.scene
+        robot, changed = model.robot, len(model.list_changes())
+        lost = np.flatnonzero(np.isnan(self.page.state.joints[0]))
+        unknown = [robot.joint_names[joint] for joint in lost]
+        n_joints = len(robot.joint_names)
+        lines = [(f'{n_joints} joints, {len(robot.transmissions)} transmissions', 'dim')]
+        lines += [(f'{changed} numbers differ from the URDF', 'care' if changed else 'dim')]
+        if unknown:
+            names = shortened(unknown, 20, show=str)
+            lines += [(f'{len(unknown)} joints at unknown positions (grey): {names}', 'bad')]
+        lines += [
+            (f'{each.name} is rejected (transmission_bridge check shows the reason)', 'bad')
+            for each in robot.refused[:5]
+        ]
+        if scene is not None:
+            if scene.missing:
+                lines += [(f'{len(scene.missing)} links are drawn as frames:', 'dim')]
+            lines += [(f'{link}: {why}', 'dim') for link, why in [*scene.missing.items()][:5]]
+            if scene.poses.n_left_out:
+                lines += [(f'{scene.poses.n_left_out} links are not drawn', 'dim')]
+        return [*lines, ('transparent blue: commanded; orange: preview of a change', 'dim')]
+
+    def _reset_view(self, _: str) -> None:
+        if self.page.session.scene is not None:
+            self.page.session.scene.reset_view(self.page.client)
+
 
 _THIS_MACHINE = '127.0.0.1'
 
@@ -51,7 +241,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         session = TuneSession(server, robot, settings, PageView)
         port = server.get_port()
         place = f'[{name}]:{port}' if ':' in name else f'{name}:{port}'
-        console.out.line(f'open {urlunsplit(("http", place, "/", f"code={gate.code}", ""))}')
+        console.out.line(f'open http://{place}/?code={gate.code}')
         if name != _THIS_MACHINE:
             what = 'change the robot' if settings.may_change else 'view the robot'
             console.out.line(f'everyone with this address can {what}; nothing is encrypted')
@@ -69,8 +259,7 @@ def _open_robot(options: argparse.Namespace) -> FileRobot | BridgeRobot:
     if options.file is None:
         if options.params_file:
             raise UsageError('--params-file needs a FILE: the bridge has its own')
-        namespace, _, node = options.node.rpartition('/')
-        return BridgeRobot(namespace, node)
+        return BridgeRobot(options.node)
     data, setup = read_robot_file(options.file), bridge_setup(options)
     original, _ = replace(setup, numbers={}).robot(data)
     return FileRobot(data, original, setup.numbers)

@@ -23,8 +23,9 @@ from transmission_bridge.bridge import compute_zero_offsets
 from transmission_bridge.bridge.options import list_parameter_names, PREFIX, strip_prefixes
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
-from transmission_bridge.tools.limit_report import joint_unit, UNKNOWN_UNIT
-from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
+from transmission_bridge.tools.files import is_parameter_file
+from transmission_bridge.tools.limit_report import joint_unit, list_position_limits, UNKNOWN_UNIT
+from transmission_bridge.transmissions import RobotTransmissions, Tunable
 from transmission_bridge.transmissions.robot import (
     compute_ratios_at,
     list_changed_ratios,
@@ -37,6 +38,9 @@ _ONE_STEP = 1.0
 
 #: Undo steps that are stored.
 _MOST_STEPS = 1000
+
+#: Speed above which a joint is moving [rad/s or m/s], the default of the bridge.
+_MOVING = 0.01
 
 #: Entries of a Jacobian below this share of the largest one, and differences of positions below it
 #: [rad or m], are rounding errors.
@@ -102,16 +106,6 @@ class SavedFile(NamedTuple):
     lines: tuple[str, ...]
 
 
-def list_limits(robot: RobotTransmissions) -> dict[str, Limits]:
-    """Return the position limits of each joint."""
-    units = (joint_unit(robot.description, name) for name in robot.joint_names)
-    limits = robot.joint_limits[:, 0].T.tolist()
-    return {
-        name: (low, high, unit)
-        for name, (low, high), unit in zip(robot.joint_names, limits, units, strict=True)
-    }
-
-
 class TuneModel:
     """
     The numbers of a robot.
@@ -127,15 +121,13 @@ class TuneModel:
     def __init__(self, description: bytes, robot: RobotTransmissions) -> None:
         self.original = robot
         self.robot = robot
-        self.limits = list_limits(robot)
+        self.limits = list_position_limits(robot.description, robot.joint_names)
         self._description = description
         self._described = {
             name: tunable
             for name, tunable in list_parameter_names(robot).tunables.items()
             if not tunable.is_flag
         }
-        #: Differences from the description, ``None`` until they are computed again.
-        self._changed: dict[str, tuple[float, float]] | None = None
         self.has_lost = False
         #: Time [s] of each change that can be undone, and the values before it.
         self._done: list[tuple[float, Mapping[str, float]]] = []
@@ -165,13 +157,11 @@ class TuneModel:
 
     def list_changes(self) -> dict[str, tuple[float, float]]:
         """Return the described and the current values that differ, by parameter."""
-        if self._changed is None:
-            self._changed = {
-                name: (described.value, self.find_value(name))
-                for name, described in self._described.items()
-                if described.value != self.find_value(name)
-            }
-        return self._changed
+        return {
+            name: (described.value, now)
+            for name, described in self._described.items()
+            if described.value != (now := self.find_value(name))
+        }
 
     # -- changing --------------------------------------------------------------------------------
 
@@ -192,8 +182,10 @@ class TuneModel:
             )
         shifts: list[JointShift] = []
         changes: list[RatioChange] = []
-        for name in dict.fromkeys(self._described[number].transmission for number in values):
-            former, later = (self._find_binding(robot, name) for robot in (self.robot, tuned))
+        names = {self._described[number].transmission for number in values}
+        for former, later in zip(self.robot.bindings, tuned.bindings, strict=True):
+            if former.spec.name not in names:
+                continue
             try:
                 changes += list_changed_ratios(former, later, position)
             except Exception as error:  # an error in a plugin
@@ -205,10 +197,6 @@ class TuneModel:
             ]
         return Preview(tuned, tuple(shifts), tuple(changes))
 
-    @staticmethod
-    def _find_binding(robot: RobotTransmissions, name: str) -> Binding:
-        return next(binding for binding in robot.bindings if binding.spec.name == name)
-
     def accept_values(self, values: Mapping[str, float]) -> None:
         """
         Use values that are active now, from any source.
@@ -219,7 +207,6 @@ class TuneModel:
         ours = {name: value for name, value in values.items() if name in self._described}
         if any(self.find_value(name) != value for name, value in ours.items()):
             self.robot = self.robot.with_parameters(strip_prefixes(ours))
-            self._changed = None
 
     def accept_restarted_bridge(self, values: Mapping[str, float], now: float) -> None:
         """
@@ -268,7 +255,7 @@ class TuneModel:
     # -- proposals -------------------------------------------------------------------------------
 
     def compute_placing_offsets(
-        self, wanted: Mapping[str, float], actuators: Array, held: Mask, max_velocity: float
+        self, wanted: Mapping[str, float], actuators: Array, held: Mask
     ) -> dict[str, float]:
         """
         Return the offsets for which joints have known positions now.
@@ -277,11 +264,10 @@ class TuneModel:
         :param actuators: Present positions, velocities, efforts at the motors in SI, shape
             ``(3, n_actuators)``.
         :param held: Mask of the joints that are commanded, shape ``(n_joints,)``.
-        :param max_velocity: Speed above which a joint is moving [rad/s or m/s].
         :raises MessageError: As :func:`compute_zero_offsets`.
         """
         changes = compute_zero_offsets(
-            self.robot, wanted, actuators, held=held, max_velocity=max_velocity
+            self.robot, wanted, actuators, held=held, max_velocity=_MOVING
         )
         return {PREFIX + change.tunable.name: change.new for change in changes}
 
@@ -356,20 +342,16 @@ class TuneModel:
         :param limits: Lower and upper limit by joint [rad or m], for a description.
         :raises ParameterError: If a number cannot be written.
         """
-        changed = self.list_changes()
-        entries = []
-        for name, (before, now) in changed.items():
-            tunable, note = self._described[name], f'{before!r} in the URDF'
-            entries.append((tunable.transmission, [(tunable.path, now, note)]))
+        entries = [
+            (name, now, f'{before!r} in the URDF')
+            for name, (before, now) in self.list_changes().items()
+        ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
         document = output, self._description
         data = render_numbers(*document, entries, heading, node=node, limits=limits)
         old = self._description
-        if output.lower().endswith(('.yaml', '.yml')):
+        if is_parameter_file(output):
             old = Path(output).read_bytes() if Path(output).is_file() else b''
-        return SavedFile(data, _list_differences(old, data))
-
-
-def _list_differences(before: bytes, after: bytes) -> tuple[str, ...]:
-    old, new = (data.decode('utf-8', 'replace').splitlines() for data in (before, after))
-    return tuple(difflib.unified_diff(old, new, 'now', 'tuned', lineterm='', n=2))
+        before, after = (text.decode('utf-8', 'replace').splitlines() for text in (old, data))
+        lines = difflib.unified_diff(before, after, 'now', 'tuned', lineterm='', n=2)
+        return SavedFile(data, tuple(lines))

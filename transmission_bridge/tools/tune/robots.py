@@ -4,7 +4,8 @@
 """
 The robots of the page: of a running bridge, and from a file, without ROS.
 
-Nothing here commands the bridge: its topics and parameters are read, and numbers are set.
+Nothing here commands the bridge: its topics and parameters are read, and numbers are set. Both
+robots have the members that session and panels use, and only the thread of the session calls them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 import math
+import posixpath
 import time
 from typing import Any
 
@@ -25,13 +27,18 @@ from transmission_bridge.bridge.options import (
     HOSTED,
     PREFIX,
     split_pairs,
-    strip_prefixes,
 )
 from transmission_bridge.bridge.states import DriverIndex, Encoders, list_wrap_periods, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
-from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, DESCRIPTION, Received
+from transmission_bridge.tools.bridge_client import (
+    ACTIVE,
+    BridgeClient,
+    COMMANDS,
+    DESCRIPTION,
+    Received,
+)
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
 from transmission_bridge.tools.calibration.outcome import name_values
@@ -108,9 +115,8 @@ class FileRobot:
         robot: RobotTransmissions,
         numbers: Mapping[str, float],
     ) -> None:
-        self._model = TuneModel(description, robot)
-        self._model.accept_values(numbers)
-        self.model: TuneModel | None = self._model
+        self.model = TuneModel(description, robot)
+        self.model.accept_values(numbers)
         self.visuals = description
         self._position = compute_start_position(robot)
 
@@ -120,7 +126,7 @@ class FileRobot:
 
     def read_state(self) -> RobotState:
         """Return the state that the sliders define."""
-        n = len(self._model.robot.joint_names)
+        n = len(self.model.robot.joint_names)
         actuators, joints = (np.full((3, count), np.nan) for count in (len(self._position), n))
         actuators[0], joints[0] = self._position, self._compute_joints(self._position)
         actuators[1] = 0.0  # a drawn robot is at rest
@@ -129,24 +135,15 @@ class FileRobot:
 
     def _compute_joints(self, position: Array) -> Array:
         with np.errstate(all='ignore'):
-            return self._model.robot.actuator_to_joint('position', position)
+            return self.model.robot.actuator_to_joint('position', position)
 
-    def describe_problem(self) -> str:
-        """Return an empty text: a robot from a file is always present."""
-        return ''
-
-    def list_warnings(self) -> tuple[str, ...]:
-        """Return no warnings."""
-        return ()
+    def describe_state(self) -> tuple[str, str]:
+        """Return what the user can do, dim."""
+        return 'From a file, without a robot: the sliders move it.', 'dim'
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
-        """Call ``done`` with the maps' error if they reject the numbers."""
-        try:
-            self._model.robot.with_parameters(strip_prefixes(values))
-        except TransmissionBridgeError as error:
-            done(str(error))
-        else:
-            done('')
+        """Set numbers: only :meth:`TuneModel.accept_values`, which follows, can reject them."""
+        done('')
 
     def move_actuator(self, actuator: int, position: float) -> None:
         """Move an actuator [rad or m]; a position that is not finite is ignored."""
@@ -159,7 +156,7 @@ class FileRobot:
 
         :raises NotPossible: If no actuator position reaches the joint position.
         """
-        robot = self._model.robot
+        robot = self.model.robot
         wanted = self._compute_joints(self._position)
         wanted[joint] = position
         (binding,) = (binding for binding in robot.bindings if joint in binding.joints)
@@ -182,8 +179,6 @@ _PERIOD = 1.0
 #: Seconds for which a joint counts as commanded after a command, as in the bridge's tuning guard.
 _LIVE = 0.5
 
-_COMMANDS = 'actuator_commands'
-
 
 class BridgeRobot(BridgeClient):
     """
@@ -192,22 +187,23 @@ class BridgeRobot(BridgeClient):
     It requests description and parameters from the bridge, follows ``/parameter_events``, and
     repeats the request if the bridge restarts.
 
-    :param namespace: Namespace of the bridge and of the topics.
-    :param node: Name of the bridge.
+    :param node: Name of the bridge with its namespace, which its topics also have.
     :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
     :ivar n_starts: Number of times that all numbers were read.
     :ivar stored: What the bridge said when it stored the numbers of the last calibration, empty
         before.
     :ivar stops: Measured stops by joint [rad or m], see :attr:`HandGuide.stops`.
-    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
+    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the name is invalid.
     """
 
-    def __init__(self, namespace: str, node: str) -> None:
-        super().__init__('tune', f'{namespace}/{node}')
+    def __init__(self, node: str) -> None:
+        super().__init__('tune', node)
         self.model: TuneModel | None = None
         self.visuals = b''
         self.n_starts = 0
+        #: The description, and what the maps have of it.
+        self._loaded: object = None
         self._described = ''
         self._cannot_be_read = ''
         #: Whether the numbers are those of the running bridge, the time of the last request, and
@@ -263,28 +259,22 @@ class BridgeRobot(BridgeClient):
         try:
             options = BridgeOptions(**named)
             robot = load_transmissions(load_description(data), options)
-            is_same = (
-                self.model is not None
-                and self.visuals == data
-                and all(
-                    getattr(self.model.original, name) == getattr(robot, name)
-                    for name in ('joint_names', 'actuator_names', 'tunables')
-                )
-            )
-            if self.model is not None and is_same:
+            model = self.model
+            loaded = data, robot.joint_names, robot.actuator_names, robot.tunables
+            if model is not None and loaded == self._loaded:
                 # Keeps the steps for undo.
-                self.model.accept_restarted_bridge(numbers, time.monotonic())
+                model.accept_restarted_bridge(numbers, time.monotonic())
             else:
                 model = TuneModel(data, robot)
                 model.accept_values(numbers)
-                self.model, self.visuals = model, data
+                self.model, self.visuals, self._loaded = model, data, loaded
                 self.calibration = self._feed = None
         except TransmissionBridgeError as error:
             self._cannot_be_read = f'the robot of the bridge cannot be read: {error}'
             return
         self._is_known, self._cannot_be_read = True, ''
         self.n_starts += 1
-        self._follow_robot(self.model.robot, options)
+        self._follow_robot(model.robot, options)
 
     def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         """Buffer the latest messages of joints and drivers."""
@@ -296,12 +286,10 @@ class BridgeRobot(BridgeClient):
         topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
         for topic in options.actuator_state_topics:
             topics[topic] = _make_receiver(self._actuators, lambda: self._plans[0], topic)
-            has_names = any(name.startswith(f'{topic}:') for name in names)
-            namespace = topic.rpartition('/')[0]
-            commands = f'{namespace}/{_COMMANDS}' if has_names and namespace else _COMMANDS
-            source = topic if has_names else ''
+            # A driver has its own names, and then its own command topic, or all share them.
+            source = topic if any(name.startswith(f'{topic}:') for name in names) else ''
             sent = _make_receiver(self._commands, lambda: self._plans[1], source)
-            topics.setdefault(commands, sent)
+            topics.setdefault(posixpath.join(source.rpartition('/')[0], COMMANDS), sent)
         self._receivers = topics
         self._follow_all_topics()
 
@@ -348,7 +336,7 @@ class BridgeRobot(BridgeClient):
             finish_storing('', '')
             return
         guide.resume('the numbers are being stored')
-        self.store_numbers({PREFIX + name: x for name, x in values.items()}, finish_storing)
+        self.set_parameters(values, finish_storing, is_stored=True)
 
     # -- for the page ----------------------------------------------------------------------------
 
@@ -377,30 +365,29 @@ class BridgeRobot(BridgeClient):
         np.copyto(actuators[1], speeds, where=np.isnan(actuators[1]))
         return RobotState(
             actuators,
-            np.full_like(joints, np.nan) if self.describe_problem() else joints,
+            joints if self.is_present and self._is_known else np.full_like(joints, np.nan),
             self._actuators.compute_ages(now).min(axis=0),
             self._joints.compute_ages(now).min(axis=0),
             robot.joints_of(ages < _LIVE),
             target,
         )
 
-    def describe_problem(self) -> str:
-        """Return why the page does not show the present robot, empty if it does."""
-        if not self.is_present:
-            return f'the bridge {self.bridge} is not there; waiting for it'
-        asking = f'waiting for the parameters of {self.bridge}, which must be configured'
-        return '' if self._is_known else self._cannot_be_read or asking
+    def describe_state(self) -> tuple[str, str]:
+        """
+        Return a text for the head of the page, and its kind.
 
-    def list_warnings(self) -> tuple[str, ...]:
-        """Return the bridge's lifecycle state if it is not active, and its diagnostics."""
-        if self.report is None or self.describe_problem():
-            return ()
+        :returns: ``bad``: why the page does not show the present robot. ``care``: the lifecycle
+            state of the bridge if it is not active, and its diagnostics.
+        """
+        if self.report is None or not self.is_present:
+            return f'the bridge {self.bridge} is not there; waiting for it', 'bad'
+        if not self._is_known:
+            asking = f'waiting for the parameters of {self.bridge}, which must be configured'
+            return self._cannot_be_read or asking, 'bad'
         state, name = self.report.state, f'{self.report.name}: '
         warnings = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
-        return (
-            *warnings,
-            *(f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles),
-        )
+        warnings += [f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles]
+        return '   '.join(warnings), 'care'
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Set parameters by ``set_parameters_atomically``."""

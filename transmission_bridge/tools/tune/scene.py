@@ -1,12 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot in the 3D view: its present pose, and a transparent commanded or previewed pose."""
+"""
+The robot in the 3D view: its present pose, and a transparent commanded or previewed pose.
+
+The session alone changes it, for all browsers. Colours and sizes are free to change.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 import math
 from typing import Any
 
@@ -137,10 +142,9 @@ class LinkPoses:
 
 
 def _make_joint(spec: JointSpec) -> Joint | None:
-    try:
+    with suppress(DescriptionError):
         return joint_from_spec(spec)
-    except DescriptionError:
-        return None
+    return None
 
 
 def _find_joint_sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:

@@ -17,7 +17,7 @@ This module alone depends on how viser opens its port.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 import functools
 import hmac
@@ -50,8 +50,9 @@ HEADERS = {
 #: A name or an address (IPv6 in brackets), and optionally a port.
 _HOST = re.compile(r'(?P<name>\[[0-9a-fA-F:.]+\]|[^][:@/\s]+)(:[0-9]+)?')
 
-_FORM = """<!doctype html><meta charset="utf-8"><title>transmission_bridge tune</title>
-<body style="font-family:sans-serif;margin:3em"><p>{words}
+_PAGE = """<!doctype html><meta charset="utf-8"><title>transmission_bridge tune</title>
+<body style="font-family:sans-serif;margin:3em"><p>{words}"""
+_FORM = """
 <form><label>Code from the terminal: <input name="code" autofocus autocomplete="off"></label>
 <button>Open</button></form>"""
 
@@ -102,15 +103,15 @@ class RequestGuard:
         cookie_name = f'transmission_bridge_tune_{port}'
         host = headers.get('Host', '')
         if not self._is_ours(host):
-            return _make_forbidden_page('This server has another name.')
+            return _forbid('This server has another name.')
         origin = headers.get('Origin')
         if origin is not None and origin.lower() != f'http://{host.lower()}':
-            return _make_forbidden_page('Requests from pages of other origins are rejected.')
+            return _forbid('Requests from pages of other origins are rejected.')
         query = parse_qs(urlsplit(target).query)
         is_socket = headers.get('Upgrade', '').lower() == 'websocket'
         if 'code' in query and not is_socket:
             if not self._is_code(query['code'][0]):
-                return _ask_for_code('This is not the code.')
+                return _forbid('This is not the code.', _FORM)
             cookie = f'{cookie_name}={self.code}; HttpOnly; SameSite=Strict; Path=/'
             return Reply(HTTPStatus.OK, _WELCOME, cookie)
         try:
@@ -118,12 +119,11 @@ class RequestGuard:
         except CookieError:
             cookies = SimpleCookie()
         if cookie_name not in cookies or not self._is_code(cookies[cookie_name].value):
-            return _ask_for_code('This page can change how a robot moves. It opens with a code.')
+            words = 'This page can change how a robot moves. It opens with a code.'
+            return _forbid(words, _FORM)
         if query:
             # The page would use some parameters, such as the source of its data.
-            return _make_forbidden_page(
-                'The address has an unknown query (after the question mark).'
-            )
+            return _forbid('The address has an unknown query (after the question mark).')
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -131,22 +131,17 @@ class RequestGuard:
         if matched is None:
             return False
         name = matched['name'].strip('[]')
-        try:
+        with suppress(ValueError):
             ipaddress.ip_address(name)
-        except ValueError:
-            return name.lower() in self._names
-        return True
+            return True
+        return name.lower() in self._names
 
     def _is_code(self, text: str) -> bool:
         return hmac.compare_digest(text.strip().encode(), self.code.encode())
 
 
-def _ask_for_code(words: str) -> Reply:
-    return Reply(HTTPStatus.FORBIDDEN, _FORM.format(words=words))
-
-
-def _make_forbidden_page(words: str) -> Reply:
-    return Reply(HTTPStatus.FORBIDDEN, f'<!doctype html><meta charset="utf-8"><p>{words}')
+def _forbid(words: str, form: str = '') -> Reply:
+    return Reply(HTTPStatus.FORBIDDEN, _PAGE.format(words=words) + form)
 
 
 #: Seconds until the server must have answered its own request.
@@ -231,7 +226,7 @@ def _guard_server(gate: RequestGuard) -> Iterator[None]:
             headers['Content-Length'] = str(len(body))
             if reply.cookie:
                 headers['Set-Cookie'] = reply.cookie
-            status = HTTPStatus(reply.status)
+            status = reply.status
             return http.Response(status.value, status.phrase, structures.Headers(**headers), body)
 
         return serve(*arguments, process_request=checked, **options)

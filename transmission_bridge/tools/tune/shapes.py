@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The visual shapes of a robot as triangles: primitives, and meshes of installed packages."""
+"""
+The visual shapes of a robot as triangles: primitives, and meshes of installed packages.
+
+The scene uses it once for each robot. No file outside of a package is opened.
+"""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ import html
 import math
 from pathlib import Path
 
-from transmission_bridge.errors import printable
+from transmission_bridge.tools.cli import shorten_end
 from transmission_bridge.tools.tune.model import Number, Preview
 
-#: Characters shown of a name, of a sentence, and of several ones in a tooltip.
-_NAME, _SENTENCE, _TOOLTIP = 48, 600, 2000
+#: Characters shown of a sentence, and of several ones in a tooltip.
+_SENTENCE, _TOOLTIP = 600, 2000
 
 #: Lines shown of a difference.
 _MOST_LINES = 200
@@ -30,15 +30,9 @@ STYLE = f'<style>{Path(__file__).with_name("page.css").read_text(encoding="utf-8
 GONE = '<style>.tabler-icon-cloud-check {stroke:#e03131 !important}</style>'
 
 
-def shorten_label(text: str, most: int = _NAME) -> str:
-    """Return a printable name of limited length for a widget, which does not interpret markup."""
-    shown = printable(text)
-    return shown if len(shown) <= most else shown[: most - 1] + '…'
-
-
-def escape_text(text: str, most: int = _NAME) -> str:
+def escape_text(text: str, most: int = 48) -> str:
     """Return a text as HTML without markup."""
-    return html.escape(shorten_label(text, most), quote=True)
+    return html.escape(shorten_end(text, most), quote=True)
 
 
 class PageUnits:
