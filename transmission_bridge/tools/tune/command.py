@@ -11,103 +11,29 @@ numbers and from the state of the robot. The large panels have modules of their 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 import socket
 from typing import Any
 
 import numpy as np
 
-from transmission_bridge.errors import shortened, TransmissionBridgeError
+from transmission_bridge.errors import shortened
 from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
-from transmission_bridge.tools.files import check_output, is_parameter_file, write_output
+from transmission_bridge.tools.files import check_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.calibrate_panel import CalibratePanel
-from transmission_bridge.tools.tune.model import SavedFile
 from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot
+from transmission_bridge.tools.tune.save_panel import SavePanel
 from transmission_bridge.tools.tune.server import open_server, RequestGuard
-from transmission_bridge.tools.tune.session import OPEN, Page, PageSettings, TuneSession
+from transmission_bridge.tools.tune.session import Page, PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.texts import format_line, format_note
 from transmission_bridge.tools.tune.tune_panel import TunePanel
 
 #: Rows of the table of joints.
 _MOST_JOINTS = 300
-
-
-class SavePanel:
-    """The tab that saves numbers, and measured stops, into a file."""
-
-    def __init__(self, page: Page, tab: Any) -> None:
-        self._page, self._widgets = page, page.make_widgets(tab)
-        self._writes_stops = False
-        #: The file with the shown changes, ``None`` without any, and a text about it.
-        self._shown: tuple[object, SavedFile | None] = None, None
-        self._message = ''
-
-    def show(self) -> None:
-        """Show the present state."""
-        page, session, add_widget = self._page, self._page.session, self._widgets.add_widget
-        output, changes = session.settings.output, [*self._list_changes()]
-        if self._shown[0] != (page.model, changes):
-            self._message, stops = '', session.robot.stops if self._writes_stops else {}
-            name, saved = output or 'robot.urdf', None
-            try:
-                if changes:
-                    saved = page.model.render_file(name, session.robot.bridge, stops)
-            except (UsageError, TransmissionBridgeError) as error:
-                self._message = format_note(str(error), 'bad')
-            self._shown = (page.model, changes), saved
-        saved, label = self._shown[1], 'Write the stops as <limit> too'
-        self._widgets.add_text(texts.format_changes(changes, page.units))
-        add_widget(
-            *('checkbox', label, partial(setattr, self, '_writes_stops')),
-            value=self._writes_stops,
-            visible=bool(session.robot.stops) and not is_parameter_file(output),
-        )
-        is_ready = bool(output and saved and session.settings.may_change)
-        add_widget(
-            *('button', 'write', self._write),
-            label=f'Write {Path(output).name or "the file"}',
-            color='green' if is_ready else 'gray',
-            disabled=not is_ready,
-        )
-        hint = '' if changes else 'nothing differs from the URDF'
-        if not output:
-            hint = 'To save, start with --output FILE (.urdf or .yaml).'
-        difference = '' if saved is None else texts.format_difference(saved.lines)
-        self._widgets.add_text(self._message or format_note(hint, 'dim'))
-        self._widgets.add_text(difference)
-        self._widgets.show_changes()
-
-    def _list_changes(self) -> Iterator[tuple[str, str, str, float, float]]:
-        """Yield member, number, unit, value in the description and now of each difference."""
-        for name, values in self._page.model.list_changes().items():
-            _, unit, tunable = self._page.model.find_number(name)
-            *members, last = tunable.path
-            member = members[-1] if members else tunable.transmission
-            yield member, last.removeprefix('mechanical_'), unit, *values
-        stops = self._page.session.robot.stops.items()
-        for joint, measured in stops if self._writes_stops else ():
-            *limits, unit = self._page.model.limits.get(joint, OPEN)
-            for side, old, new in zip(('lower', 'upper'), limits, measured, strict=True):
-                yield joint, f'{side} limit', unit, old, new
-
-    def _write(self, _: Any) -> None:
-        """Write the file that is shown, without later changes."""
-        settings, saved = self._page.session.settings, self._shown[1]
-        if saved is None or not settings.output or not settings.may_change:
-            return
-        try:
-            write_output(settings.output, saved.data, force=settings.force)
-        except UsageError as error:
-            self._message = format_note(str(error), 'bad')
-        else:
-            self._message = format_note(f'written: {settings.output}', 'good')
 
 
 class PageView:

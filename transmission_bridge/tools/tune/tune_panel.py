@@ -4,224 +4,26 @@
 """
 The tab with one transmission: its members, its numbers, and sliders that move a drawn robot.
 
-A change of numbers is pending until the user sets or discards it, and a question if it follows
-from the state of the robot. Each browser has its own; :class:`TuneSession` sets numbers.
+The page calls it for every update, in the thread of the session. It writes its own choices alone;
+input and questions are the :class:`ChangePanel`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 import math
-import time
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.cli import shorten_end
+from transmission_bridge.tools.tune.change_panel import CARE, ChangePanel, read_input
 from transmission_bridge.tools.tune.model import Number
-from transmission_bridge.tools.tune.robots import FileRobot, RobotState
+from transmission_bridge.tools.tune.robots import FileRobot
 from transmission_bridge.tools.tune.session import OPEN, Page, Widgets
-from transmission_bridge.tools.tune.texts import (
-    escape_text,
-    format_change,
-    format_note,
-    PageUnits,
-)
+from transmission_bridge.tools.tune.texts import escape_text, format_note, PageUnits
 from transmission_bridge.transmissions import Binding, Tunable
-
-
-def read_input(text: str, unit: str, units: PageUnits) -> float:
-    """
-    Convert input to a number in SI.
-
-    :raises ValueError: If it is not a number; the message is the expectation.
-    """
-    text = text.strip()
-    return units.from_page(float(text) if text in INFINITE else parse_number(text), unit)
-
-
-CARE = 'A changed number can move a joint with its next command.'
-
-
-class _Question(NamedTuple):
-    """
-    A change that the user must confirm.
-
-    :param values: Computes the new numbers from the present state of the robot.
-    """
-
-    title: str
-    values: Callable[[RobotState], Mapping[str, float]]
-
-
-class ChangePanel:
-    """
-    The panel, for one transmission.
-
-    :param widgets: The form.
-    :ivar texts: Input by parameter, as it is in the fields.
-    """
-
-    def __init__(self, page: Page, widgets: Widgets) -> None:
-        self._page, self._widgets = page, widgets
-        self.texts: dict[str, str] = {}
-        #: Input that was sent to the robot, without an answer yet, and names of moved sliders.
-        self._sent: dict[str, str] = {}
-        self._dragged: set[str] = set()
-        self._question: _Question | None = None
-        #: Text, kind and start of the bridge: shown until another message or another start.
-        self._message = '', '', page.session.robot.n_starts
-
-    @property
-    def _edited(self) -> dict[str, str]:
-        """Input that was not sent to the robot yet."""
-        return {name: text for name, text in self.texts.items() if self._sent.get(name) != text}
-
-    def store_text(self, name: str, text: str, *, is_dragged: bool = False) -> None:
-        """Store input of a field or a slider for a preview; Enter or *Apply* sets it."""
-        self.texts[name] = text.strip()
-        if is_dragged:
-            self._dragged.add(name)
-        else:
-            self._question = None
-
-    def take_dragged(self) -> bool:
-        """Return once whether the input is from sliders alone, if nothing is sent now."""
-        if self._sent:
-            return False
-        is_dragged = bool(self._dragged) and self.texts.keys() == self._dragged
-        self._dragged = set()
-        return is_dragged
-
-    def convert_input(self, old: PageUnits, new: PageUnits) -> None:
-        """Convert the input to other displayed units."""
-        for name, text in self.texts.items():
-            unit = self._page.model.find_number(name).unit
-            with suppress(ValueError):
-                self.texts[name] = new.format_field(read_input(text, unit, old), unit)
-
-    def ask(self, title: str, values: Callable[[RobotState], Mapping[str, float]]) -> None:
-        """Ask whether to set numbers that follow from the present state of the robot."""
-        self._question = _Question(title, values)
-
-    def ask_to_place(self, wanted: Mapping[str, float]) -> None:
-        """Ask whether to set offsets for positions of joints."""
-        model = self._page.model
-        self.ask(
-            f'Set the position of {shortened(list(wanted), show=str)}?',
-            lambda now: model.compute_placing_offsets(wanted, now.actuators, now.commanded),
-        )
-
-    def step(self, what: str) -> None:
-        """Undo a change, or ask whether to reset all numbers of the transmission."""
-        model, transmission = self._page.model, self._page.chosen
-        if what == 'As in the URDF':
-            title = f'Set the numbers of {transmission} as in the URDF?'
-            self.ask(title, lambda _: model.list_reset_values(transmission))
-            return
-        self._question = None
-        try:
-            values = model.list_step_values()
-        except TransmissionBridgeError as error:
-            self.set_message(str(error), 'bad')
-        else:
-            self._page.session.apply_values(values, self._finish, model.finish_step)
-
-    def set_message(self, text: str, kind: str) -> None:
-        """Show a message."""
-        self._message = text, kind, self._page.session.robot.n_starts
-
-    def _read_pending(self) -> Mapping[str, float]:
-        """
-        Return the new numbers of the question, without a question of the input.
-
-        :raises TransmissionBridgeError, ValueError: If the change is impossible, with the reason.
-        """
-        model, units = self._page.model, self._page.units
-        if self._question is not None:
-            return self._question.values(self._page.state)
-        values = {}
-        for name, text in self._edited.items():
-            _, unit, tunable = model.find_number(name)
-            try:
-                value = read_input(text, unit, units)
-            except ValueError as error:
-                raise ValueError(f'{".".join(tunable.path)}: expected {error}') from None
-            if text != units.format_field(tunable.value, unit):
-                values[name] = value
-        return values
-
-    def show(self) -> None:
-        """Show the pending change, with buttons to apply or cancel it."""
-        page, model, state = self._page, self._page.model, self._page.state
-        text, kind, n_starts = self._message
-        if model.has_lost:
-            text, kind = 'The bridge has started again: Undo sets the numbers from before.', 'care'
-        elif n_starts != page.session.robot.n_starts:
-            text = ''
-        content = format_note(text, kind)
-        question = self._question
-        values: Mapping[str, float] = {}
-        try:
-            values = self._read_pending()
-        except (TransmissionBridgeError, ValueError) as error:
-            content = format_note(str(error), 'bad')
-        if values:
-            page.preview = model.preview_change(values, state.actuators[0])
-            names = model.robot.joint_names
-            hint = (CARE, 'care') if question else ('Enter or Apply sets it.', 'dim')
-            content = format_change(
-                '' if question is None else question.title,
-                [(model.find_number(name), value) for name, value in values.items()],
-                page.preview,
-                {name: unit for name, (_, _, unit) in page.model.limits.items()},
-                [names[joint] for joint in np.flatnonzero(state.commanded)],
-                page.units,
-            )
-            content += format_note(*hint)
-        is_open = bool(question or self._edited or values)
-        options: tuple[str, ...] = ('Do it', 'Cancel') if question else ('Apply', 'Discard')
-        options = options if values else options[1:]
-        self._widgets.add_text(f'<div class="asked{" open" if is_open else ""}">{content}</div>')
-        self._widgets.add_widget(
-            'button_group', 'do', self.decide, label='', options=options, visible=is_open
-        )
-
-    def decide(self, what: str) -> None:
-        """Apply the pending change, or cancel it."""
-        page, model = self._page, self._page.model
-        if what == 'Discard':
-            self.texts = {}
-        if what in ('Discard', 'Cancel'):
-            self._question = None
-            return
-        if model is not page.session.robot.model:
-            return  # a change of another robot
-        page.state = page.session.robot.read_state()  # not that when the question appeared
-        try:
-            question, values = self._question, self._read_pending()
-        except (TransmissionBridgeError, ValueError):
-            return  # the page shows the reason
-        if not values or (question is None) != (what == 'Apply'):
-            return
-        self._question = None
-        before = {name: model.find_value(name) for name in values}
-        if question is None:
-            self._sent = dict(self.texts)
-        page.session.apply_values(
-            values,
-            self._finish,
-            lambda: model.record_step(before, time.monotonic()),
-        )
-
-    def _finish(self, reason: str) -> None:
-        self.texts, self._sent = self._edited, {}
-        self.set_message(reason or 'done', 'bad' if reason else 'good')
-
 
 #: Steps of a slider.
 _STEPS = 2000
@@ -273,7 +75,7 @@ _ENTRY = 300
 
 
 class TunePanel:
-    """The panel."""
+    """The tab of the chosen transmission; each browser has its own."""
 
     def __init__(self, page: Page, tab: Any) -> None:
         gui = page.client.gui
@@ -380,17 +182,9 @@ class TunePanel:
                     move = file.move_actuator
                     if of_driver := units.get(names[n]):
                         scale, unit = of_driver.position.scale, of_driver.position.text or unit
-                act = partial(self._move, move, n, scale)
+                act = partial(_move, self._change, move, n, scale)
                 span = low / scale, high / scale
                 add_slider(self._widgets, page, label, span, value / scale, unit, act, label)
-
-    def _move(
-        self, move: Callable[[int, float], None], member: int, scale: float, value: float
-    ) -> None:
-        try:
-            move(member, value * scale)
-        except TransmissionBridgeError as error:
-            self._change.set_message(str(error), 'bad')
 
     def _show_numbers(self, binding: Binding) -> None:
         add_widget, change, heading = self._widgets.add_widget, self._change, ''
@@ -426,18 +220,24 @@ class TunePanel:
 
     def _ask(self, unit: str, what: str) -> None:
         model, joint, change = self._page.model, self._page.joint, self._change
-        if what == 'Zero here':
-            change.ask_to_place({joint: 0.0})
-        elif what == 'Turns wrong':
+        if what == 'Turns wrong':
             change.ask(
                 f'Reverse the direction of {joint}?',
                 lambda now: model.compute_reversal(joint, now.actuators[0]),
             )
-        else:
-            try:
-                change.ask_to_place({joint: read_input(self._is_at, unit, self._page.units)})
-            except ValueError as error:
-                change.set_message(f'is at: expected {error}', 'bad')
+            return
+        try:
+            is_zero = what == 'Zero here'
+            wanted = 0.0 if is_zero else read_input(self._is_at, unit, self._page.units)
+        except ValueError as error:
+            change.set_message(f'is at: expected {error}', 'bad')
+            return
+        change.ask(
+            f'Set the position of {shortened([joint], show=str)}?',
+            lambda now: model.compute_placing_offsets(
+                {joint: wanted}, now.actuators, now.commanded
+            ),
+        )
 
     def _show_number(self, number: Number) -> None:
         (name, unit, tunable), page, units = number, self._page, self._page.units
@@ -471,6 +271,19 @@ class TunePanel:
             self._change.store_text(name, shown, is_dragged=True)
 
         add_slider(self._widgets, page, name, span, value, unit, drag)
+
+
+def _move(
+    change: ChangePanel,
+    move: Callable[[int, float], None],
+    n: int,
+    scale: float,
+    value: float,
+) -> None:
+    try:
+        move(n, value * scale)
+    except TransmissionBridgeError as error:
+        change.set_message(str(error), 'bad')
 
 
 def _format_heading(tunable: Tunable, binding: Binding) -> str:
