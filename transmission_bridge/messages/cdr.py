@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Parser (with every bound checked), reader and writer for sensor_msgs/JointState bytes."""
+"""
+Parser (with every bound checked), reader and writer for sensor_msgs/JointState bytes.
+
+Every subscription has a reader and every publisher a writer. The written bytes equal those of
+rclpy; a view belongs to its reader, which overwrites it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transmission_bridge.errors import counted, MessageError, shown
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.messages.records import (
     join_rows,
     JointStateRecord,
     Layout,
@@ -212,6 +217,10 @@ class _Cursor:
 # view.
 
 
+#: Largest number of cached message forms (layout and length of the frame) of a reader. Large forms
+#: reduce it; a form that is too large is not cached.
+MOST_VIEWS = 16
+
 #: Size of a view without its message and layout, and largest size of all views of a reader, bytes.
 _FRAME, _MOST = 4096, 3 << 19
 
@@ -275,14 +284,8 @@ class JointStateView(JointStateRecord):
 
     def copy_record(self) -> JointStateRecord:
         """Return a copy."""
-        return JointStateRecord(
-            self.stamp,
-            self.frame_id,
-            self.names,
-            self.position.copy(),
-            self.velocity.copy(),
-            self.effort.copy(),
-        )
+        arrays = (array.copy() for array in self.arrays)
+        return JointStateRecord(self.stamp, self.frame_id, self.names, *arrays)
 
     def _load_message(self, data: bytes) -> bool:
         """Load a message of this form; return false, without changes, for another form."""
@@ -321,15 +324,10 @@ class JointStateReader:
 
     :param layouts: Table of layouts, shared with other readers and the typed path; by default a
         new one.
-    :param limit: Largest number of cached message forms (layout and length of the frame). Large
-        forms reduce it; a form that is too large is not cached.
     """
 
-    def __init__(self, layouts: LayoutTable | None = None, limit: int = 16) -> None:
-        if limit < 1:
-            raise ValueError(f'limit: expected at least 1, found {limit}')
+    def __init__(self, layouts: LayoutTable | None = None) -> None:
         self.layouts = LayoutTable() if layouts is None else layouts
-        self._limit = limit
         # Most recently used first.
         self._views: list[JointStateView] = []
         self._weight = 0
@@ -357,7 +355,7 @@ class JointStateReader:
             if view.weight > _MOST or not view.layout.is_kept:
                 return view
             self._weight += view.weight
-            while len(views) >= self._limit or self._weight > _MOST:
+            while len(views) >= MOST_VIEWS or self._weight > _MOST:
                 self._weight -= views.pop().weight
         views.insert(0, view)
         return view
@@ -409,8 +407,9 @@ class JointStateWriter:
         _append_u32(template, len(self.names))
         for name in self.names:
             _append_string(template, name)
+        counts = [len(self.names) if sent else 0 for sent in fields]
         offsets = []
-        for count in (len(self.names) if sent else 0 for sent in fields):
+        for count in counts:
             _append_u32(template, count)
             if count:
                 template += bytes(align_offset(len(template), 8) - len(template))
@@ -425,8 +424,7 @@ class JointStateWriter:
         doubles: Array = self._words.view(np.float64)
         starts = [(4 + offset) // 8 for offset in offsets]
         self.position, self.velocity, self.effort = (
-            doubles[start : start + (len(self.names) if sent else 0)]
-            for start, sent in zip(starts, fields, strict=True)
+            doubles[start : start + count] for start, count in zip(starts, counts, strict=True)
         )
         lengths = (len(self.position), len(self.velocity), len(self.effort))
         self.rows = join_rows(doubles[starts[0] :], lengths)

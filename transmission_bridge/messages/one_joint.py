@@ -19,14 +19,12 @@ from transmission_bridge.interfaces import (
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.messages.records import (
     fill_message,
-    JointStateRecord,
-    record_from_message,
-)
-from transmission_bridge.messages.trajectory import (
     fill_trajectory,
+    JointStateRecord,
     POINT_FIELDS,
+    record_from_message,
     trajectory_from_message,
     TrajectoryRecord,
     Waypoint,
@@ -432,29 +430,29 @@ def _map_message(
             'other_type',
             f'{type(message).__name__} cannot be mapped: give a JointState or JointTrajectory',
         )
+    mapped: JointStateRecord | TrajectoryRecord
     if isinstance(record, JointStateRecord):
-        arrays = dict(zip(FIELDS, (record.position, record.velocity, record.effort), strict=True))
+        arrays = dict(zip(FIELDS, record.arrays, strict=True))
         rows = _map_arrays(record.names, arrays, direction, transmission, at)
-        state = JointStateRecord(record.stamp, record.frame_id, record.names, *rows)
-        if record is message:
-            return state
-        mapped = type(message)()
-        fill_message(mapped, state)
-        return mapped
-    if isinstance(record, TrajectoryRecord):
+        mapped = JointStateRecord(record.stamp, record.frame_id, record.names, *rows)
+    elif isinstance(record, TrajectoryRecord):
         points = []
         for point in record.points:
             numbers = (getattr(point, field) for field in POINT_FIELDS)
             arrays = dict(zip(_NUMBERS, numbers, strict=True))
             rows = _map_arrays(record.names, arrays, direction, transmission, None)
             points.append(Waypoint(point.time, *rows))
-        trajectory = replace(record, points=tuple(points))
-        if record is message:
-            return trajectory
-        mapped = type(message)()
-        fill_trajectory(mapped, trajectory, lambda: type(message.points[0])())
+        mapped = replace(record, points=tuple(points))
+    else:
+        return message
+    if record is message:
         return mapped
-    return message
+    result = type(message)()
+    if isinstance(mapped, TrajectoryRecord):
+        fill_trajectory(result, mapped, lambda: type(message.points[0])())
+    else:
+        fill_message(result, mapped)
+    return result
 
 
 def _map_arrays(
