@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 import copyreg
+from dataclasses import dataclass, KW_ONLY
 from itertools import islice, pairwise, takewhile
 import math
 import re
@@ -199,6 +200,7 @@ class TransmissionBridgeError(Exception):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
+@dataclass(eq=False, repr=False)
 class DescriptionError(TransmissionBridgeError, ValueError):
     """
     A robot description cannot be used.
@@ -210,21 +212,15 @@ class DescriptionError(TransmissionBridgeError, ValueError):
     :param found: Found value.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        line: int | None = None,
-        path: str = '',
-        expected: str = '',
-        found: str = '',
-    ) -> None:
-        self.message = message
-        self.line = line
-        self.path = path
-        self.expected = expected
-        self.found = found
-        super().__init__(sentence(message, line=line, path=path, expected=expected, found=found))
+    message: str
+    _: KW_ONLY
+    line: int | None = None
+    path: str = ''
+    expected: str = ''
+    found: str = ''
+
+    def __post_init__(self) -> None:
+        super().__init__(sentence(**vars(self)))
 
 
 def sentence(
@@ -243,6 +239,7 @@ def sentence(
     return indented((f'{place}: ' if place else '') + message + (f' ({parts})' if parts else ''))
 
 
+@dataclass(eq=False, repr=False)
 class TransmissionError(TransmissionBridgeError, ValueError):
     """
     A transmission cannot be built from its specification or its parameters.
@@ -255,24 +252,18 @@ class TransmissionError(TransmissionBridgeError, ValueError):
     :param at: The element, with ``line`` and ``path``; ``None``: the transmission.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        transmission: str = '',
-        parameter: str = '',
-        expected: str = '',
-        found: str = '',
-        at: Any = None,
-    ) -> None:
-        self.message = message
-        self.transmission = transmission
-        self.parameter = parameter
-        self.expected = expected
-        self.found = found
-        self.at = at
-        place = f"transmission '{transmission}'" if transmission else ''
-        super().__init__(sentence(message, path=place, expected=expected, found=found))
+    message: str
+    _: KW_ONLY
+    transmission: str = ''
+    parameter: str = ''
+    expected: str = ''
+    found: str = ''
+    at: Any = None
+
+    def __post_init__(self) -> None:
+        place = f"transmission '{self.transmission}'" if self.transmission else ''
+        text = sentence(self.message, path=place, expected=self.expected, found=self.found)
+        super().__init__(text)
 
 
 class ParameterError(TransmissionError):
