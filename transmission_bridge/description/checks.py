@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     RejectedTransmission,
     Ros2ControlSpec,
@@ -17,6 +16,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.transmission_element import Draft
 from transmission_bridge.description.urdf import iterate_loops, RobotJoints
+from transmission_bridge.description.walker import Findings
 
 # -- Joints of `<ros2_control>` blocks compared with the joints of the URDF ----------------------
 #
@@ -39,7 +39,7 @@ def check_block_joints(
         block_joints = [component for component in block.components if component.kind == 'joint']
         declared = {component.name for component in block_joints}
         for component in block_joints:
-            joint = joints.find_usable(component.name)
+            joint = joints.usable.get(component.name)
             if joint is None:
                 findings.add_ignored(component, *joints.explain_missing(component.name))
             elif joint.type == 'fixed':
@@ -76,20 +76,20 @@ def check_block_joints(
 
 def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
     """Report URDF joints that mimic an unknown joint, and each loop of mimic joints once."""
-    by_name = {joint.name: joint for joint in joints.usable}
-    followed = {joint.name: joint.mimic.joint for joint in joints.usable if joint.mimic}
+    usable = joints.usable.values()
+    followed = {joint.name: joint.mimic.joint for joint in usable if joint.mimic}
     for _, loop in iterate_loops(followed, followed):
         names = [*loop, loop[0]]
         findings.add_error(
-            by_name[loop[0]],
+            joints.usable[loop[0]],
             f"joint '{loop[0]}' mimics itself",
             'another joint, which does not follow this one',
             ' after '.join(
                 f"'{name}'" for name in (names if len(names) <= 6 else [*names[:5], '…'])
             ),
         )
-    for joint in joints.usable:
-        if joint.mimic is not None and joints.find_usable(joint.mimic.joint) is None:
+    for joint in usable:
+        if joint.mimic is not None and joint.mimic.joint not in joints.usable:
             prefix = f"joint '{joint.name}' cannot follow: "
             findings.add_error(joint, *joints.explain_missing(joint.mimic.joint, prefix))
 
@@ -158,7 +158,7 @@ def _check_driven_joints(
     # Linkages reject commanded joints with <mimic>.
     is_linkage = spec.type.endswith('/LinkageTransmission')
     for member in spec.joints:
-        joint = joints.find_usable(member.name)
+        joint = joints.usable.get(member.name)
         if joint is None:
             findings.add_error(member, *joints.explain_missing(member.name))
         elif not joint.is_scalar:

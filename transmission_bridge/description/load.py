@@ -14,7 +14,6 @@ from transmission_bridge.description.checks import (
     check_mimic_joints,
 )
 from transmission_bridge.description.document.xml import description_text, Element, parse_xml
-from transmission_bridge.description.findings import Findings, Level
 from transmission_bridge.description.ros2_control import add_implied_actuators, read_ros2_control
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.description.transmission_element import read_ros1_transmission
@@ -25,7 +24,7 @@ from transmission_bridge.description.urdf import (
     LINK,
     RobotJoints,
 )
-from transmission_bridge.description.walker import Walker
+from transmission_bridge.description.walker import Findings, Level, Walker
 from transmission_bridge.errors import DescriptionError
 
 
@@ -98,8 +97,7 @@ def _has_transmission(element: Element) -> bool:
 def _load_urdf(root: Element, findings: Findings) -> RobotDescription:
     name = root.get('name') or ''
     if not name:
-        message = '<robot> without a name'
-        findings.add_ignored(root, message, 'attribute name')
+        findings.add_ignored(root, '<robot> without a name', 'attribute name')
     walker = Walker(findings)
     links = walker.read_elements(root.find_all('link'), {LINK.tag: LINK})
     joints = walker.read_elements(root.find_all('joint'), {JOINT.tag: JOINT})

@@ -12,12 +12,11 @@ from functools import partial
 
 from transmission_bridge.description.document.values import (
     read_boolean,
+    read_integer,
     read_number,
-    read_positive_integer,
     read_rate,
 )
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     ComponentSpec,
     InterfaceSpec,
@@ -28,6 +27,7 @@ from transmission_bridge.description.transmission_element import Draft, PARAM, R
 from transmission_bridge.description.walker import (
     ANY_NAME,
     Fields,
+    Findings,
     make_spec,
     NAME,
     NOT_READ,
@@ -74,10 +74,8 @@ def _finish_block(
 ) -> tuple[Ros2ControlSpec, Sequence[Draft]]:
     values.pop('properties', None)
     drafts: Sequence[Draft] = values.pop('transmissions', ())
-    required = {'name': '', 'type': ''}
-    block: Ros2ControlSpec = make_spec(
-        Ros2ControlSpec, element, required | values.pop('hardware', {}) | values
-    )
+    values = {'name': '', 'type': ''} | values.pop('hardware', {}) | values
+    block: Ros2ControlSpec = make_spec(Ros2ControlSpec, element, values)
     # Such hardware compares position, velocity and effort commands with the state to publish only
     # differences, and fails if a joint has no state interface with that name.
     for joint in block.components if block.compares_commands else ():
@@ -218,7 +216,7 @@ _UNREAD = '{name} cannot be read and is ignored'
 _bound = partial(Value, read=read_number, place='param', unusable=_UNREAD, fault='ignored')
 _INTERFACE = (
     NAME,
-    Value('size', read_positive_integer, 'Number of elements.'),
+    Value('size', partial(read_integer, least=1), 'Number of elements.'),
     Value('data_type', str, 'Type of its value.'),
     Value('initial_value', str, NOT_READ, place='ignored', expected=_INITIAL),
     Value('initial_value', str, 'Its first value.', place='param'),

@@ -17,7 +17,6 @@ from transmission_bridge.description.document.values import (
     read_ratio,
 )
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     Dialect,
     ParameterSpec,
@@ -27,7 +26,9 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.walker import (
     ANY_NAME,
+    collect_parameters,
     Fields,
+    Findings,
     make_spec,
     NAME,
     NOT_READ,
@@ -59,16 +60,15 @@ class Draft:
 
 
 def _make_draft(
-    element: Element, values: Fields, *, refused: bool, lacks_actuator: bool = False
+    element: Element, values: Fields, refused: bool, lacks_actuator: bool = False
 ) -> Draft:
     nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
     spec = make_spec(TransmissionSpec, element, nothing | values)
     actuators, with_units = [], []
     for actuator in element.find_all('actuator'):
         actuators.append(actuator.get('name') or '')
-        names = [child.get('name') or '' for child in actuator.find_all('param')]
-        names += [*actuator.attributes, *(child.tag for child in actuator.children)]
-        with_units += actuators[-1:] * any(name.endswith('_unit') for name in names)
+        parameters = collect_parameters(actuator, Row('actuator'))
+        with_units += actuators[-1:] * any(each.name.endswith('_unit') for each in parameters)
     rejected = RejectedTransmission(
         name=spec.name,
         type=spec.type,
@@ -211,8 +211,7 @@ def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) 
                 members[0], 'the role is missing; ros2_control rejects that', f"role '{side}1'"
             )
     values['dialect'] = 'ros2_control'
-    refused = findings.errors > errors
-    return _make_draft(element, values, refused=refused, lacks_actuator=lacks_actuator)
+    return _make_draft(element, values, findings.errors > errors, lacks_actuator)
 
 
 # -- ROS 1 ---------------------------------------------------------------------------------------

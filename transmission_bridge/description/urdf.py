@@ -18,7 +18,6 @@ from transmission_bridge.description.document.values import (
     ValueFault,
 )
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     DynamicsSpec,
     JointLimits,
@@ -30,6 +29,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.walker import (
     Fields,
+    Findings,
     NAME,
     Row,
     Twice,
@@ -44,16 +44,15 @@ _WITHOUT_AXIS = ('fixed', 'floating', 'spherical')
 
 
 class RobotJoints:
-    """Usable joints, and joints that were dropped because of an error."""
+    """
+    Usable joints, and joints that were dropped because of an error.
+
+    :ivar usable: The usable joints by name, in document order.
+    """
 
     def __init__(self, root: Element, joints: Sequence[JointSpec]) -> None:
-        self._by_name = {joint.name: joint for joint in joints}
+        self.usable = {joint.name: joint for joint in joints}
         self._lines = {joint.get('name'): joint.line for joint in reversed(root.find_all('joint'))}
-        self.usable = tuple(joints)
-
-    def find_usable(self, name: str) -> JointSpec | None:
-        """Return the usable joint with this name, or ``None``."""
-        return self._by_name.get(name)
 
     def __contains__(self, name: str) -> bool:
         """Whether the robot has such a joint, usable or dropped."""
@@ -61,7 +60,7 @@ class RobotJoints:
 
     def explain_missing(self, name: str, prefix: str = '') -> tuple[str, str, str]:
         """Return message, expectation and finding about a name that no usable joint has."""
-        message = f"the robot has no joint '{name}'{closest(name, self._by_name)}"
+        message = f"the robot has no joint '{name}'{closest(name, self.usable)}"
         if name in self._lines:
             message = f"joint '{name}' of line {self._lines[name]} could not be read"
         return prefix + message, 'a joint of the URDF', f"'{name}'"
@@ -223,7 +222,7 @@ def check_tree(
     # A joint may refer to a link that was dropped.
     stated = {element.get('name') for element in root.find_all('link')}
     parent_of: dict[str, str] = {}
-    for joint in joints.usable:
+    for joint in joints.usable.values():
         for end, link in (('parent', joint.parent), ('child', joint.child)):
             if link and link in stated:
                 continue
@@ -243,7 +242,7 @@ def check_tree(
         elif joint.child and joint.parent:
             parent_of[joint.child] = joint.parent
     moved_by: dict[str, JointSpec] = {}
-    for joint in joints.usable:
+    for joint in joints.usable.values():
         moved_by.setdefault(joint.child, joint)
     for start, loop in iterate_loops(parent_of, moved_by):
         findings.add_ignored(

@@ -63,11 +63,9 @@ class NumberEditor:
         )
         self._root: Any = etree.fromstring(self._text.encode(), parser)
         parsed = parse_xml(self._text)
-        pairs = zip((parsed, *parsed.iterate_below()), self._root.iter('*'), strict=True)
+        paths = (element.path for element in (parsed, *parsed.iterate_below()))
         #: By paths in the specs, for example ``/robot/transmission[2]``.
-        self._elements: dict[str, Any] = {
-            parsed_element.path: element for parsed_element, element in pairs
-        }
+        self._elements: dict[str, Any] = dict(zip(paths, self._root.iter('*'), strict=True))
 
     def result(self) -> bytes:
         """Return the description with all changes."""
@@ -79,8 +77,7 @@ class NumberEditor:
             text += '\n' * (node is not self._root)
             text += etree.tostring(node, encoding='unicode', with_tail=False)
         text += self._text[len(self._text.rstrip()) :]
-        data = text.replace('\n', ending).encode(self._encoding, 'xmlcharrefreplace')
-        return self._mark + data
+        return self._mark + text.replace('\n', ending).encode(self._encoding, 'xmlcharrefreplace')
 
     def set_member_number(
         self, dialect: Dialect, member: TransmissionEnd, field: str, value: float
