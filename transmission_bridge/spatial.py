@@ -130,3 +130,9 @@ def cross_motion(left: npt.ArrayLike, right: npt.ArrayLike) -> Array:
     b = np.asarray(right, dtype=np.float64)
     linear = np.cross(a[..., 3:], b[..., :3]) + np.cross(a[..., :3], b[..., 3:])
     return np.concatenate([linear, np.cross(a[..., 3:], b[..., 3:])], axis=-1)
+
+
+def apply_matrix(matrix: Array, vector: Array) -> Array:
+    """Return the products of matrices ``(..., n, m)`` and vectors ``(..., m)``."""
+    product: Array = (matrix @ vector[..., np.newaxis])[..., 0]
+    return product

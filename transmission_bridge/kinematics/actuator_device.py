@@ -16,13 +16,13 @@ from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics.device import JointDevice
 from transmission_bridge.kinematics.joint import LinkId
 from transmission_bridge.kinematics.limits import (
-    compute_effort_limits,
+    compute_limits_at,
     compute_position_bounds,
-    compute_rate_limits,
     DeviceLimits,
     limits_from_description,
 )
 from transmission_bridge.kinematics.tree import joint_from_spec
+from transmission_bridge.spatial import apply_matrix
 from transmission_bridge.transmissions import as_values, RobotTransmissions
 from transmission_bridge.types import Array
 
@@ -47,20 +47,25 @@ class ActuatorDevice:
 
     If the ratio depends on position, the properties for limits are NaN; use the ``…_at`` methods.
 
-    :param device: The device in joint coordinates.
+    :param device: The device in joint coordinates; an attribute.
     :param transmissions: The robot's transmissions.
+    :ivar actuator_names: Names of the actuators, in the order of the coordinates.
+    :ivar companions: Names of joints that the device's transmissions move but that are not in the
+        device.
+    :ivar is_constant: Whether every ratio is the same at any position.
     :raises UnknownNameError: If a joint of the device has no transmission and does not pass
         through; in queries, if a link does not exist.
     :raises ShapeError: If an array has another shape.
     """
 
     def __init__(self, device: JointDevice, transmissions: RobotTransmissions) -> None:
-        self._device = device
+        self.device = device
         moving = [joint.name for joint in device.joints if joint.n_dofs]
         self._map = transmissions.part(moving)
-        self._companions = self._map.joint_names[len(moving) :]
+        self.actuator_names, self.is_constant = self._map.actuator_names, self._map.is_constant
+        self.companions = self._map.joint_names[len(moving) :]
         robot = transmissions.description
-        others = [joint_from_spec(robot.joint(name)) for name in self._companions]
+        others = [joint_from_spec(robot.joint(name)) for name in self.companions]
         # Limits of the device's joints, then the described limits of its companions.
         limits = (device.limits, limits_from_description(robot, others))
         self._limits = DeviceLimits(
@@ -93,26 +98,6 @@ class ActuatorDevice:
         device = JointDevice.from_description(robot, base=base, end=end, joints=joints, name=name)
         return cls(device, transmissions or RobotTransmissions(robot))
 
-    @property
-    def device(self) -> JointDevice:
-        """The device in joint coordinates."""
-        return self._device
-
-    @property
-    def actuator_names(self) -> tuple[str, ...]:
-        """Names of the actuators, in the order of the coordinates."""
-        return self._map.actuator_names
-
-    @property
-    def companions(self) -> tuple[str, ...]:
-        """Names of joints that the device's transmissions move but that are not in the device."""
-        return self._companions
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether every ratio is the same at any position."""
-        return self._map.is_constant
-
     def joint_positions(self, a: npt.ArrayLike) -> Array:
         """
         Return the configuration of the joint device, ``q = f(a)``.
@@ -121,7 +106,7 @@ class ActuatorDevice:
         :returns: Joint positions [rad or m], shape ``(..., n)``.
         """
         q = self._map.map(ACTUATOR_TO_JOINT, 'position', self._read_actuator_values('a', a))
-        return q[..., : self._device.dof]
+        return q[..., : self.device.dof]
 
     def actuator_positions(self, q: npt.ArrayLike, guess: npt.ArrayLike | None = None) -> Array:
         """
@@ -135,14 +120,14 @@ class ActuatorDevice:
         :returns: Shape ``(..., m)`` [rad or m]; NaN if there is no solution.
         :raises ShapeError: If ``q`` or ``guess`` has another shape.
         """
-        values = as_values('q', q, self._device.dof)
+        values = as_values('q', q, self.device.dof)
         rest = np.zeros((*values.shape[:-1], len(self.companions)))
         near = None if guess is None else self._read_actuator_values('guess', guess)
         q_all = np.concatenate([values, rest], axis=-1)
         a = self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
         for binding in self._map.bindings:
             actuators = list(binding.actuators)
-            passive = [joint for joint in binding.passive if joint < self._device.dof]
+            passive = [joint for joint in binding.passive if joint < self.device.dof]
             if passive:
                 apart = np.abs(self.joint_positions(a) - values)[..., passive]
                 is_open = ~(apart <= CLOSED).all(axis=-1)
@@ -156,7 +141,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., n, m)``, unit of a joint per unit of an actuator.
         """
-        return self._map.jacobian(self._read_actuator_values('a', a))[..., : self._device.dof, :]
+        return self._map.jacobian(self._read_actuator_values('a', a))[..., : self.device.dof, :]
 
     def base_t_end(self, a: npt.ArrayLike) -> Array:
         """
@@ -165,7 +150,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        return self._device.base_t_end(self.joint_positions(a))
+        return self.device.base_t_end(self.joint_positions(a))
 
     def base_t_frame(self, frame: LinkId, a: npt.ArrayLike) -> Array:
         """
@@ -175,7 +160,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        return self._device.base_t_frame(frame, self.joint_positions(a))
+        return self.device.base_t_frame(frame, self.joint_positions(a))
 
     def base_j_end(self, a: npt.ArrayLike) -> Array:
         """
@@ -185,7 +170,7 @@ class ActuatorDevice:
         :returns: Shape ``(..., 6, m)``: rows 0–2 linear velocity of the end's origin, 3–5 angular
             velocity, in the base's axes [m or rad, per unit of an actuator].
         """
-        return self.base_j_frame(self._device.end, a)
+        return self.base_j_frame(self.device.end, a)
 
     def base_j_frame(self, frame: LinkId, a: npt.ArrayLike) -> Array:
         """
@@ -195,8 +180,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., 6, m)``, rows as in :meth:`base_j_end`.
         """
-        by_joints = self._device.base_j_frame(frame, self.joint_positions(a))
-        return by_joints @ self.joint_jacobian(a)
+        return self.device.base_j_frame(frame, self.joint_positions(a)) @ self.joint_jacobian(a)
 
     def actuator_efforts(self, wrench: npt.ArrayLike, a: npt.ArrayLike) -> Array:
         """
@@ -210,9 +194,8 @@ class ActuatorDevice:
         :returns: Shape ``(..., m)`` [N m or N].
         :raises ShapeError: If ``wrench`` or ``a`` has another shape.
         """
-        force = as_values('wrench', wrench, 6)
         transposed = np.swapaxes(self.base_j_end(a), -1, -2)
-        return (transposed @ force[..., np.newaxis])[..., 0]
+        return apply_matrix(transposed, as_values('wrench', wrench, 6))
 
     @property
     def bounds(self) -> tuple[Array, Array]:
@@ -247,7 +230,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s or m/s], infinite if unlimited, NaN if unreachable.
         """
-        return compute_rate_limits(self._map, self._limits.velocity, self._read_position(a))
+        return self._compute_limits('velocity', a)
 
     def acceleration_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -256,7 +239,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s² or m/s²], infinite if unlimited, NaN if unreachable.
         """
-        return compute_rate_limits(self._map, self._limits.acceleration, self._read_position(a))
+        return self._compute_limits('acceleration', a)
 
     def effort_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -265,7 +248,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [N m or N], infinite if unlimited, NaN if unreachable.
         """
-        return compute_effort_limits(self._map, self._limits.effort, self._read_position(a))
+        return self._compute_limits('effort', a)
 
     def __repr__(self) -> str:
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'
@@ -273,12 +256,13 @@ class ActuatorDevice:
     def _read_actuator_values(self, argument: str, values: npt.ArrayLike) -> Array:
         return as_values(argument, values, len(self.actuator_names))
 
-    def _read_position(self, a: npt.ArrayLike) -> Array:
-        """Return one configuration; limits have no batches."""
+    def _compute_limits(self, kind: str, a: npt.ArrayLike) -> Array:
+        """Return the largest values at one configuration; limits have no batches."""
         values = self._read_actuator_values('a', a)
         if values.ndim != 1:
             raise ShapeError('a', expected=f'({len(self.actuator_names)},)', found=values.shape)
-        return values
+        limits = getattr(self._limits, kind)
+        return compute_limits_at(self._map, limits, values, is_effort=kind == 'effort')
 
     def _unknown_positions(self) -> Array:
         """Return unknown positions: limits become NaN if the ratio varies."""

@@ -12,7 +12,7 @@ full rank; limits may be infinite.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -170,35 +170,22 @@ def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[A
     return least, greatest
 
 
-def compute_rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
+def compute_limits_at(robot: Robot, limits: Array, a: Array, *, is_effort: bool) -> Array:
     """
     Return the largest actuator speeds ``(m,)`` at ``a`` with ``|J ȧ| <= limits``.
 
-    The same equation holds for accelerations at standstill.
+    The same equation holds for accelerations at standstill. Efforts are the largest ``|Jᵀ τ|`` for
+    ``|τ| <= limits``. Limits of passive joints do not apply to commands.
     """
-    greatest = np.full(len(robot.actuator_names), np.inf)
-    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
-        rates = limits[joints]
-        high = tight_box(jacobian, -rates, rates)[1] if np.isfinite(jacobian).all() else np.nan
-        greatest[actuators] = np.minimum(greatest[actuators], high)
-    return greatest
-
-
-def compute_effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
-    """Return the largest actuator efforts ``(m,)`` at ``a`` for joint efforts within limits."""
-    greatest = np.zeros(len(robot.actuator_names))
-    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
-        reach = effort_box(jacobian, limits[joints]) if np.isfinite(jacobian).all() else np.nan
-        greatest[actuators] += reach
-    return greatest
-
-
-def _iterate_jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
-    """
-    Yield actuators, joints and Jacobian of each transmission.
-
-    Passive joints are left out: their limits do not apply to commands.
-    """
+    greatest = np.full(len(robot.actuator_names), 0.0 if is_effort else np.inf)
     for binding in robot.bindings:
         actuators, joints = list(binding.actuators), list(binding.joints)
-        yield actuators, joints, binding.transmission.jacobian(a[actuators])[: len(joints)]
+        jacobian, most = binding.transmission.jacobian(a[actuators])[: len(joints)], limits[joints]
+        if not np.isfinite(jacobian).all():
+            greatest[actuators] = np.nan
+        elif is_effort:
+            greatest[actuators] += effort_box(jacobian, most)
+        else:
+            high = tight_box(jacobian, -most, most)[1]
+            greatest[actuators] = np.minimum(greatest[actuators], high)
+    return greatest

@@ -22,7 +22,6 @@ from transmission_bridge.kinematics.joint import (
     LARGEST,
     LinkId,
     MotionLimits,
-    TWISTS,
 )
 from transmission_bridge.spatial import chain_poses, invert_pose, transform_from_pose
 from transmission_bridge.types import Array
@@ -43,20 +42,12 @@ def joint_from_spec(spec: JointSpec) -> Joint:
     :raises DescriptionError: If its type has no joint model, its axis has no direction, or a link
         is joined to itself.
     """
-    if spec.type not in TWISTS:
-        raise DescriptionError(
-            f"joint '{spec.name}' has a type without a joint model",
-            line=spec.line,
-            path=spec.path,
-            expected=', '.join(TWISTS),
-            found=spec.type,
-        )
     rest = transform_from_pose(spec.origin)
     try:
         motion_limits, dynamics = MotionLimits(), JointDynamics()
         if spec.is_scalar and (limits := spec.limits) is not None:
-            is_continuous = spec.type == 'continuous'
-            lower, upper = (None, None) if is_continuous else (limits.lower, limits.upper)
+            is_bounded = spec.type != 'continuous'
+            lower, upper = (limits.lower, limits.upper) if is_bounded else (None, None)
             motion_limits = MotionLimits(
                 (-LARGEST if lower is None else lower,),
                 (LARGEST if upper is None else upper,),
@@ -434,8 +425,7 @@ def compile_path(
             before, after = invert_pose(after), invert_pose(before)
         segments.append(Segment(chain_poses(constant, before), joint, source, crossing.downward))
         constant = after
-    n_columns = sum(joint.n_dofs for joint in joints)
-    return CompiledPath(tuple(segments), constant, n_columns)
+    return CompiledPath(tuple(segments), constant, sum(joint.n_dofs for joint in joints))
 
 
 def _multiply_frames(frame: Array, motion: Array, is_known: bool) -> Array:
