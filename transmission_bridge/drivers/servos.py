@@ -126,8 +126,7 @@ class SerialServos(Driver):
         if not self._is_reopened:
             self._is_bounded = np.ones(len(self._ids), dtype=bool)
         self._read_modes(table)
-        registers = [register for name in _STATUS if (register := table.register(name))]
-        self._status_registers: Iterator[Any] = cycle(registers)
+        self._status_registers: Iterator[Any] = cycle(filter(None, map(table.register, _STATUS)))
         self._status: dict[str, Array] = {}
 
     def activate(self) -> None:
