@@ -275,7 +275,7 @@ def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
             f'found {len(message.values)}',
         )
     arrays = dict.fromkeys(FIELDS, EMPTY) | {interface: _make_read_only(message.values)}
-    return JointStateRecord(*_read_header(message), tuple(message.joint_names), **arrays)
+    return JointStateRecord(*_read_header(message), tuple(message.joint_names), *arrays.values())
 
 
 def fill_message(message: Any, data: JointStateRecord) -> None:

@@ -250,6 +250,9 @@ class _TreeBuilder:
     def data(self, data: str | bytes) -> None:
         self._open[-1]._pieces.append(str(data))
 
+    def comment(self, text: str | bytes) -> None:
+        pass  # texts before and after a comment are one text
+
     def end(self, tag: str | bytes) -> None:
         element = self._open.pop()
         element.text = ''.join(element._pieces).strip(XML_SPACE)
