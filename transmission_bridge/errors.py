@@ -47,8 +47,6 @@ def printable(text: str) -> str:
     Names come from files and messages of others. A line break would break a table, and control or
     direction-changing characters could forge the output.
     """
-    if text.isprintable():
-        return text
     return ''.join(
         character
         if character.isprintable()
@@ -119,9 +117,8 @@ def find_closest(name: str, known: Iterable[str], most: int) -> list[str]:
         pairs = _letter_pairs(other)
         likeness[other] = 2.0 * len(wanted & pairs) / (len(wanted) + len(pairs))
     least = max(_ALIKE, _AS_CLOSE * max(likeness.values(), default=0.0))
-    found = [other for other, value in likeness.items() if value >= least]
-    found.sort(key=lambda other: -likeness[other])
-    return found[:most]
+    close = [other for other, value in likeness.items() if value >= least]
+    return sorted(close, key=lambda other: -likeness[other])[:most]
 
 
 def _letter_pairs(name: str) -> set[tuple[str, str]]:
@@ -171,8 +168,6 @@ def clipped(text: str, most: int = _TEXT_LENGTH) -> str:
 
     :param most: Maximum length; the middle of a longer text is omitted.
     """
-    if len(text) <= most and text.isprintable():
-        return text
     lines = _without_middle(text, most).split('\n')
     # Escapes make the text longer.
     return _without_middle('\n'.join(map(printable, lines)), most)

@@ -1,11 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A joint device in actuator coordinates: frames, forces, losses and limits."""
+"""
+A joint device in actuator coordinates: frames, forces and limits.
+
+With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positions satisfy
+``l <= f(a) <= u``, rates ``|J ȧ| <= v``, both a polytope of actuator values. Efforts with
+``|τ_q| <= e`` map to the zonotope ``τ_a = Jᵀ τ_q``. Boxes are the smallest around them. ``J`` has
+full rank; limits may be infinite.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +21,16 @@ import numpy.typing as npt
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.kinematics.device import JointDevice
-from transmission_bridge.kinematics.joint import LinkId
-from transmission_bridge.kinematics.limits import (
-    compute_limits_at,
-    compute_position_bounds,
+from transmission_bridge.kinematics.device import (
     DeviceLimits,
+    JointDevice,
     limits_from_description,
 )
+from transmission_bridge.kinematics.joint import LinkId
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.spatial import apply_matrix
 from transmission_bridge.transmissions import as_values, RobotTransmissions
+from transmission_bridge.transmissions.robot import image_box, Robot
 from transmission_bridge.types import Array
 
 #: Tolerance for the positions of passive joints [rad or m].
@@ -267,3 +274,100 @@ class ActuatorDevice:
     def _unknown_positions(self) -> Array:
         """Return unknown positions: limits become NaN if the ratio varies."""
         return np.full(len(self.actuator_names), np.nan)
+
+
+# -- Boxes around the values of actuators --------------------------------------------------------
+
+
+def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """
+    Return the smallest box ``(..., m)`` twice around ``{a : lower <= J a <= upper}``.
+
+    By duality, the largest ``a_i`` is the minimum over all sets of ``m`` independent joints of the
+    largest value that the set alone allows, ``a = J_B^-1 q_B``. With more actuators than joints, a
+    direction that moves no joint is unbounded.
+
+    :param jacobian: ``J``, shape ``(..., n, m)``.
+    :param lower: Smallest motion of each joint [rad or m, or per second], shape ``(n,)``.
+    :param upper: Largest motion of each joint, shape ``(n,)``.
+    """
+    *batch, n, m = jacobian.shape
+    least, greatest = np.full((*batch, m), -np.inf), np.full((*batch, m), np.inf)
+    for rows in map(list, combinations(range(n), min(n, m))):
+        chosen = jacobian[..., rows, :]
+        is_lost = np.linalg.matrix_rank(chosen) < len(rows)
+        chosen = np.where(is_lost[..., np.newaxis, np.newaxis], np.eye(len(rows), m), chosen)
+        inverse = np.linalg.inv(chosen) if len(rows) == m else np.linalg.pinv(chosen)
+        size = np.abs(inverse)
+        # Remove entries within rounding errors.
+        rounding = 8.0 * np.finfo(float).eps * (size @ np.abs(chosen) @ size)
+        inverse = np.where(size <= rounding, 0.0, inverse)
+        low, high = image_box(inverse, lower[rows], upper[rows])
+        # Joints bound only the actuators that they determine.
+        is_free = np.abs(inverse @ chosen - np.eye(m)).max(axis=-1) > 1e-9
+        is_free |= is_lost[..., np.newaxis]
+        low[is_free], high[is_free] = -np.inf, np.inf
+        least, greatest = np.maximum(least, low), np.minimum(greatest, high)
+    return least, greatest
+
+
+def effort_box(jacobian: Array, effort: Array) -> Array:
+    """
+    Return the largest ``|Jᵀ τ|`` over ``|τ| <= effort``: ``Σ_j |J_ji| e_j``, shape ``(..., m)``.
+
+    :param jacobian: ``J``, shape ``(..., n, m)``.
+    :param effort: Largest effort of each joint [N m or N], shape ``(n,)``.
+    """
+    return image_box(np.abs(jacobian.swapaxes(-1, -2)), np.zeros(len(effort)), effort)[1]
+
+
+def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """
+    Return the smallest box ``(m,), (m,)`` around the actuator positions within joint bounds.
+
+    It is exact for transmissions with a constant Jacobian, and for single joints with any ratio.
+    The bounds of coupled position-dependent mechanisms are NaN, because they are not a polytope.
+    """
+    size = len(robot.actuator_names)
+    least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
+    for binding in robot.bindings:
+        joints, actuators = list(binding.joints), list(binding.actuators)
+        bounds = np.array([lower[joints], upper[joints]])
+        low = high = np.full(len(actuators), np.nan)
+        if binding.transmission.is_constant:
+            zero = np.zeros(len(actuators))
+            bounds = bounds - binding.map(ACTUATOR_TO_JOINT, 'position', zero)
+            low, high = tight_box(binding.transmission.jacobian(zero), *bounds)
+        elif len(actuators) == len(joints) == 1:
+            # The sign of the ratio is constant even if the ratio varies.
+            is_given = np.isfinite(bounds[:, 0])
+            a = binding.map(JOINT_TO_ACTUATOR, 'position', bounds)
+            slope = binding.transmission.jacobian(a)[:, 0, 0]
+            if np.isfinite(slope[is_given]).all():  # the mechanism reaches the bounds
+                is_greatest = (slope > 0.0) == [False, True]
+                low = a[is_given & ~is_greatest].max(axis=0, initial=-np.inf)
+                high = a[is_given & is_greatest].min(axis=0, initial=np.inf)
+        least[actuators] = np.maximum(least[actuators], low)
+        greatest[actuators] = np.minimum(greatest[actuators], high)
+    return least, greatest
+
+
+def compute_limits_at(robot: Robot, limits: Array, a: Array, *, is_effort: bool) -> Array:
+    """
+    Return the largest actuator speeds ``(m,)`` at ``a`` with ``|J ȧ| <= limits``.
+
+    The same equation holds for accelerations at standstill. Efforts are the largest ``|Jᵀ τ|`` for
+    ``|τ| <= limits``. Limits of passive joints do not apply to commands.
+    """
+    greatest = np.full(len(robot.actuator_names), 0.0 if is_effort else np.inf)
+    for binding in robot.bindings:
+        actuators, joints = list(binding.actuators), list(binding.joints)
+        jacobian, most = binding.transmission.jacobian(a[actuators])[: len(joints)], limits[joints]
+        if not np.isfinite(jacobian).all():
+            greatest[actuators] = np.nan
+        elif is_effort:
+            greatest[actuators] += effort_box(jacobian, most)
+        else:
+            high = tight_box(jacobian, -most, most)[1]
+            greatest[actuators] = np.minimum(greatest[actuators], high)
+    return greatest

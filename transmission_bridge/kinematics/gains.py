@@ -140,10 +140,8 @@ class ActuatorGains:
 
         The share is ``‖K_a − diag K_a‖ / ‖K_a‖`` (Frobenius norm, SI), 0 for a diagonal matrix.
         """
-        proportional, derivative = compute_lost_share(
-            np.stack([self.proportional, self.derivative])
-        )
-        return float(proportional), float(derivative)
+        shares = compute_lost_share(np.stack([self.proportional, self.derivative]))
+        return float(shares[0]), float(shares[1])
 
     def diagonal(self) -> ActuatorGains:
         """Return the gains without off-diagonal entries, for drivers with one number per motor."""

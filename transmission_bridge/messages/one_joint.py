@@ -419,8 +419,7 @@ def _map_message(
     """Map a JointState or JointTrajectory; return objects without numbers unchanged."""
     if isinstance(message, BeginMotion):
         raise MessageError('other_type', 'expected a command, found feedback: BeginMotion')
-    fields = getattr(message, 'get_fields_and_field_types', dict)
-    names, record = set(fields()), message
+    names, record = set(getattr(message, 'get_fields_and_field_types', dict)()), message
     if names >= {'name', 'position', 'velocity', 'effort'}:
         record = record_from_message(message)
     elif names >= {'joint_names', 'points'}:
