@@ -161,9 +161,7 @@ def _finish_end(walker: Walker, element: Element, values: Fields, _: int) -> Tra
         what = '<param name="role">'
         walker.findings.add_ignored(role, f'{what} is ignored here', '<role>', what)
     values['parameters'] = tuple(x for x in parameters if x.name != 'role')
-    values.setdefault('name', '')
-    end: TransmissionEnd = make_spec(TransmissionEnd, element, values)
-    return end
+    return make_spec(TransmissionEnd, element, {'name': ''} | values)
 
 
 def _sort_members(
@@ -304,19 +302,15 @@ def _list_end_values(reduction: str, place: Place) -> tuple[Value, ...]:
     )
 
 
-def _make_type_value(tag: str, foreign: str) -> Value:
-    return Value(
-        tag,
-        str,
-        'Type of the transmission.',
-        place='child',
-        field='type',
-        missing='<{name}> is missing',
-        expected='<{name}> with the type of the transmission',
-        foreign=foreign,
-    )
-
-
+_type_value = partial(
+    Value,
+    read=str,
+    meaning='Type of the transmission.',
+    place='child',
+    field='type',
+    missing='<{name}> is missing',
+    expected='<{name}> with the type of the transmission',
+)
 _transmission = partial(
     Row, 'transmission', spec=TransmissionSpec, many=True, unknown='parameters', ends='never'
 )
@@ -335,7 +329,7 @@ _READ_ONLY = Value('read_only', read_boolean, 'Whether it is only measured, neve
 _ROS2_END = (NAME, *_list_end_values('mechanical_reduction', 'either'), _READ_ONLY)
 ROS2_TRANSMISSION = _transmission(
     meaning='A transmission of the block.',
-    values=(NAME, _make_type_value('plugin', 'type')),
+    values=(NAME, _type_value('plugin', foreign='type')),
     children=(_joint_end(values=_ROS2_END), _actuator_end(values=_ROS2_END), PARAM),
     field='transmissions',
     finish=_finish_ros2,
@@ -352,7 +346,6 @@ _IGNORE_ABSOLUTE_ENCODER = Row(
     'ignoreTransmissionAbsoluteEncoder',
     'In every joint or in none, with any text: absolute positions pass through by role.',
 )
-_OF_JOINT_END = (_HARDWARE_INTERFACE, _IGNORE_ABSOLUTE_ENCODER)
 _ROLE_ATTRIBUTE = Value('role', str, NOT_READ, place='ignored', expected='<role>')
 _ROS1_END = (NAME, _ROLE_ATTRIBUTE, *_list_end_values('mechanicalReduction', 'child'))
 _MISSING, _EXPECTED = '<{name}> is missing', 'the ratio inside <{tag}>'
@@ -363,9 +356,9 @@ _ROS1_ACTUATOR = tuple(
 _TYPE_ATTRIBUTE = Value('type', str, NOT_READ, place='ignored', expected='<type>')
 ROS1_TRANSMISSION = _transmission(
     meaning='A transmission of ROS 1.',
-    values=(NAME, _make_type_value('type', 'plugin'), _TYPE_ATTRIBUTE),
+    values=(NAME, _type_value('type', foreign='plugin'), _TYPE_ATTRIBUTE),
     children=(
-        _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
+        _joint_end(values=_ROS1_END, children=(_HARDWARE_INTERFACE, _IGNORE_ABSOLUTE_ENCODER)),
         _actuator_end(values=_ROS1_ACTUATOR, children=(_HARDWARE_INTERFACE,)),
     ),
     finish=_finish_ros1,

@@ -78,18 +78,15 @@ def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> 
             )
             raise Unusable
         x, y, z, w = quaternion
+        r00, r10, r20 = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)
+        r01, r11 = 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z)
+        r02, r12 = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x)
         # Roll is the rotation that remains after yaw and pitch. So the result is exact to rounding
         # even at a pitch of 90 degrees, at which yaw is arbitrary.
-        yaw = math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+        yaw = math.atan2(r10, r00)
         cosine, sine = math.cos(yaw), math.sin(yaw)
-        pitch = math.atan2(
-            2.0 * (w * y - x * z),
-            cosine * (1.0 - 2.0 * (y * y + z * z)) + sine * 2.0 * (x * y + w * z),
-        )
-        roll = math.atan2(
-            sine * 2.0 * (x * z + w * y) - cosine * 2.0 * (y * z - w * x),
-            cosine * (1.0 - 2.0 * (x * x + z * z)) - sine * 2.0 * (x * y - w * z),
-        )
+        pitch = math.atan2(-r20, cosine * r00 + sine * r10)
+        roll = math.atan2(sine * r02 - cosine * r12, cosine * r11 - sine * r01)
         values['rpy'] = (roll, pitch, yaw)
     elif 'quat_xyzw' in element.attributes:
         walker.findings.add_ignored(

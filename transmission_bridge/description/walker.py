@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, KW_ONLY, replace
 from functools import cached_property, partialmethod
 import re
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from transmission_bridge.description.document.values import ValueFault
 from transmission_bridge.description.document.xml import Element
@@ -362,7 +362,10 @@ class Walker:
             raise Unusable
 
 
-def make_spec(made: Callable[..., Any], element: Element, values: Mapping[str, Any]) -> Any:
+_Spec = TypeVar('_Spec')
+
+
+def make_spec(made: type[_Spec], element: Element, values: Mapping[str, Any]) -> _Spec:
     """Make the spec of an element; it also gets line and path if its class has them."""
     has_place = 'line' in made.__dataclass_fields__  # type: ignore[attr-defined]
     place = {'line': element.line, 'path': element.path} if has_place else {}

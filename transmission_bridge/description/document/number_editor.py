@@ -152,11 +152,7 @@ class NumberEditor:
         :param index: Index of the number in the parameter.
         :returns: Whether it exists.
         """
-        paths = [
-            parameter.path.partition('/@')
-            for parameter in owner.parameters
-            if parameter.name == name
-        ]
+        paths = [each.path.partition('/@') for each in owner.parameters if each.name == name]
         return bool(paths) and all(
             _set_word(self._elements[path], attribute, index, value)
             for path, _, attribute in paths
