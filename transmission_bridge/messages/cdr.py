@@ -182,8 +182,7 @@ class _Cursor:
         if start != self.at:
             self.gaps.append((self.at, start))
         self.at = start + 4
-        value: int = _U32.unpack_from(self._data, start)[0]
-        return value
+        return int(_U32.unpack_from(self._data, start)[0])
 
     def read_string(self) -> str:
         length = self.read_u32()
@@ -247,8 +246,7 @@ class JointStateView(JointStateRecord):
 
         # The prefix extends from the length of the frame to the count of positions. The other two
         # counts are between the numbers: one call unpacks them together with the stamp.
-        self._velocity_count = velocity.length
-        self._effort_count = effort.length
+        _, self._velocity_count, self._effort_count = layout.lengths
         self._unpack_head = struct.Struct(
             f'<HxBiI{velocity.count_offset - FRAME_ID_OFFSET}xI'
             f'{effort.count_offset - velocity.count_offset - 4}xI'
@@ -341,22 +339,19 @@ class JointStateReader:
         :raises UnusualMessageError: If the bytes need the typed path.
         """
         views = self._views
-        if views and views[0]._load_message(data):
-            return views[0]
-        for index in range(1, len(views)):
-            if views[index]._load_message(data):
-                view = views.pop(index)
-                break
-        else:
-            form = parse_joint_state(data)
-            position, velocity, effort = form.arrays
-            lengths = (position.length, velocity.length, effort.length)
-            view = JointStateView(form, self.layouts.find_layout(form.names, lengths), data)
-            if view.weight > _MOST or not view.layout.is_kept:
+        for index, view in enumerate(views):
+            if view._load_message(data):
+                views.insert(0, views.pop(index))
                 return view
-            self._weight += view.weight
-            while len(views) >= MOST_VIEWS or self._weight > _MOST:
-                self._weight -= views.pop().weight
+        form = parse_joint_state(data)
+        position, velocity, effort = form.arrays
+        lengths = (position.length, velocity.length, effort.length)
+        view = JointStateView(form, self.layouts.find_layout(form.names, lengths), data)
+        if view.weight > _MOST or not view.layout.is_kept:
+            return view
+        self._weight += view.weight
+        while len(views) >= MOST_VIEWS or self._weight > _MOST:
+            self._weight -= views.pop().weight
         views.insert(0, view)
         return view
 
@@ -401,7 +396,6 @@ class JointStateWriter:
         fields: tuple[bool, bool, bool] = (True, True, True),
     ) -> None:
         self.names = tuple(names)
-        self.frame_id = frame_id
         template = bytearray(_ENCAPSULATION + bytes(_STAMP.size))
         _append_string(template, frame_id)
         _append_u32(template, len(self.names))
@@ -426,8 +420,7 @@ class JointStateWriter:
         self.position, self.velocity, self.effort = (
             doubles[start : start + count] for start, count in zip(starts, counts, strict=True)
         )
-        lengths = (len(self.position), len(self.velocity), len(self.effort))
-        self.rows = join_rows(doubles[starts[0] :], lengths)
+        self.rows = join_rows(doubles[starts[0] :], tuple(counts))
 
     def write_message(self, sec: int, nanosec: int) -> bytes:
         """

@@ -105,10 +105,6 @@ class LayoutTable:
             OrderedDict()
         )
 
-    def __len__(self) -> int:
-        """Return the number of cached layouts."""
-        return len(self._layouts)
-
     def find_layout(self, names: Iterable[str], lengths: tuple[int, int, int]) -> Layout:
         """
         Return the cached or a new layout of these names and lengths.
@@ -134,7 +130,7 @@ class LayoutTable:
 # -- The three arrays of a JointState as one -----------------------------------------------------
 
 
-def join_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
+def join_rows(doubles: Array, lengths: tuple[int, ...]) -> Array | None:
     """
     Return a view of position, velocity and effort in a serialised message.
 
@@ -337,9 +333,7 @@ def _fill_header(message: Any, record: JointStateRecord | TrajectoryRecord) -> N
     header.frame_id = record.frame_id
 
 
-def _fill_arrays(
-    message: Any, record: JointStateRecord | Waypoint, fields: tuple[str, ...]
-) -> None:
+def _fill_arrays(message: Any, record: object, fields: Iterable[str]) -> None:
     # rclpy accepts an array.array unchanged, but checks every element of a list.
     for field in fields:
         setattr(message, field, array('d', getattr(record, field).tobytes()))
