@@ -227,9 +227,9 @@ def sentence(
     Unprintable characters are escaped, because names come from others. Line breaks stay, because
     a message may end with a traceback; further lines are indented.
     """
-    place = ', '.join(([f'line {line}'] if line is not None else []) + ([path] if path else []))
+    place = ', '.join(filter(None, ('' if line is None else f'line {line}', path)))
     parts = ', '.join(
-        ([f'expected {expected}'] if expected else []) + ([f'found {found}'] if found else [])
+        f'{word} {text}' for word, text in (('expected', expected), ('found', found)) if text
     )
     return indented((f'{place}: ' if place else '') + message + (f' ({parts})' if parts else ''))
 

@@ -15,11 +15,6 @@ import sys
 
 from transmission_bridge.errors import UnknownNameError
 
-_SHARE = Path('share', 'transmission_bridge')
-
-#: A file in that folder, in a checkout and in an installation.
-_MARK = 'package.xml'
-
 
 def resource(*parts: str) -> Path:
     """
@@ -33,8 +28,9 @@ def resource(*parts: str) -> Path:
     package = Path(__file__).resolve().parent
     # A colcon prefix, a virtual environment, --user, --target: the package is inside the prefix.
     prefixes = [*package.parents, Path(sys.prefix)]
-    places = [package.parent, *(prefix / _SHARE for prefix in prefixes)]
-    folders = [folder for folder in places if (folder / _MARK).is_file()]
+    places = [package.parent, *(prefix / 'share/transmission_bridge' for prefix in prefixes)]
+    # The folder has this file in a checkout and in an installation.
+    folders = [folder for folder in places if (folder / 'package.xml').is_file()]
     for folder in folders:
         path = folder.joinpath(*parts)
         if path.exists():

@@ -134,5 +134,4 @@ def cross_motion(left: npt.ArrayLike, right: npt.ArrayLike) -> Array:
 
 def apply_matrix(matrix: Array, vector: Array) -> Array:
     """Return the products of matrices ``(..., n, m)`` and vectors ``(..., m)``."""
-    product: Array = (matrix @ vector[..., np.newaxis])[..., 0]
-    return product
+    return np.asarray((matrix @ vector[..., np.newaxis])[..., 0])

@@ -12,6 +12,7 @@ the functions. A plugin is the name of an entry point of the group
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 import importlib.metadata
@@ -26,8 +27,6 @@ from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
-
-ENTRY_POINT_GROUP = 'transmission_bridge.drivers'
 
 #: Classes of this process by plugin.
 _local: dict[str, type[Driver]] = {}
@@ -119,14 +118,11 @@ class Hardware:
 
 
 def _read_number(text: str, place: str) -> float:
-    try:
+    with suppress(ValueError):
         return int(text, 0)
-    except ValueError:
-        pass
-    try:
+    number = math.nan
+    with suppress(ValueError):
         number = float(text)
-    except ValueError:
-        number = math.nan
     if not math.isfinite(number):
         raise DriverError(f'{place}: expected a number, found {text!r}')
     return number
@@ -276,8 +272,7 @@ def _compute_start(robot: RobotTransmissions, actuators: list[str], scales: Arra
     joints = robot.actuator_to_joint('position', np.zeros(len(robot.actuator_names)))
     joints = np.where((joints < lower) | (joints > upper), np.clip(0.0, lower, upper), joints)
     start = np.nan_to_num(robot.joint_to_actuator('position', joints))
-    positions: Array = start[[robot.actuator_names.index(name) for name in actuators]] / scales
-    return positions
+    return np.asarray(start[[robot.actuator_names.index(each) for each in actuators]] / scales)
 
 
 def _list_texts(parameters: Iterable[ParameterSpec]) -> dict[str, str]:
@@ -295,7 +290,7 @@ def add_driver(plugin: str, kind: type[Driver]) -> None:
 def list_drivers() -> dict[str, list[importlib.metadata.EntryPoint]]:
     """Return the installed drivers by plugin; an overlaid workspace may list one twice."""
     drivers: dict[str, list[importlib.metadata.EntryPoint]] = {}
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for entry in importlib.metadata.entry_points(group='transmission_bridge.drivers'):
         providers = drivers.setdefault(entry.name, [])
         if entry.value not in [provider.value for provider in providers]:
             providers.append(entry)

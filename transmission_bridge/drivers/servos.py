@@ -292,10 +292,8 @@ class SerialServos(Driver):
         if self._torque != 'off':
             ids = [self._ids[index] for index in servos]
             # Goals first: with the torque on, a servo moves to its goal.
-            ticks = [
-                self._decode(block, self._registers[0], self._first)
-                for block in self._read_states(servos, _TRIES)
-            ]
+            blocks = self._read_states(servos, _TRIES)
+            ticks = [self._decode(block, self._registers[0], self._first) for block in blocks]
             self._bus.sync_write_register(ids, 'goal_position', ticks)
         self._switch_torque(servos, int(self._torque != 'off'))
 

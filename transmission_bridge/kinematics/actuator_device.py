@@ -74,9 +74,9 @@ class ActuatorDevice:
         robot = transmissions.description
         others = [joint_from_spec(robot.joint(name)) for name in self.companions]
         # Limits of the device's joints, then the described limits of its companions.
-        limits = (device.limits, limits_from_description(robot, others))
+        described = limits_from_description(robot, others)
         self._limits = DeviceLimits(
-            *map(np.append, *(vars(device_limits).values() for device_limits in limits))
+            *map(np.append, vars(device.limits).values(), vars(described).values())
         )
 
     @classmethod
@@ -218,17 +218,17 @@ class ActuatorDevice:
     @property
     def velocity_limits(self) -> Array:
         """Largest actuator speeds [rad/s or m/s], ``(m,)``; NaN if ratios vary."""
-        return self.velocity_limits_at(self._unknown_positions())
+        return self._compute_limits('velocity')
 
     @property
     def acceleration_limits(self) -> Array:
         """Largest actuator accelerations [rad/s² or m/s²], ``(m,)``; NaN if ratios vary."""
-        return self.acceleration_limits_at(self._unknown_positions())
+        return self._compute_limits('acceleration')
 
     @property
     def effort_limits(self) -> Array:
         """Largest actuator efforts [N m or N], ``(m,)``; NaN if ratios vary."""
-        return self.effort_limits_at(self._unknown_positions())
+        return self._compute_limits('effort')
 
     def velocity_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -263,17 +263,14 @@ class ActuatorDevice:
     def _read_actuator_values(self, argument: str, values: npt.ArrayLike) -> Array:
         return as_values(argument, values, len(self.actuator_names))
 
-    def _compute_limits(self, kind: str, a: npt.ArrayLike) -> Array:
-        """Return the largest values at one configuration; limits have no batches."""
-        values = self._read_actuator_values('a', a)
+    def _compute_limits(self, kind: str, a: npt.ArrayLike | None = None) -> Array:
+        """Return the largest values at one configuration, NaN if they depend on an unknown one."""
+        unknown = np.full(len(self.actuator_names), np.nan)
+        values = self._read_actuator_values('a', unknown if a is None else a)
         if values.ndim != 1:
             raise ShapeError('a', expected=f'({len(self.actuator_names)},)', found=values.shape)
         limits = getattr(self._limits, kind)
         return compute_limits_at(self._map, limits, values, is_effort=kind == 'effort')
-
-    def _unknown_positions(self) -> Array:
-        """Return unknown positions: limits become NaN if the ratio varies."""
-        return np.full(len(self.actuator_names), np.nan)
 
 
 # -- Boxes around the values of actuators --------------------------------------------------------

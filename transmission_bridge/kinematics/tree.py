@@ -281,9 +281,8 @@ def _joint_links(joint: JointSpec | Joint) -> tuple[LinkId, LinkId]:
 
 
 def _joint_error(joint: JointSpec | Joint, message: str) -> DescriptionError:
-    if isinstance(joint, Joint):
-        return DescriptionError(message)
-    return DescriptionError(message, line=joint.line, path=joint.path)
+    line, path = (None, '') if isinstance(joint, Joint) else (joint.line, joint.path)
+    return DescriptionError(message, line=line, path=path)
 
 
 # -- Paths for batches of configurations ---------------------------------------------------------
@@ -438,8 +437,7 @@ def _multiply_frames(frame: Array, motion: Array, is_known: bool) -> Array:
     if is_known and motion.ndim == 2:
         return (motion.T @ frame.reshape(4, -1)).reshape(frame.shape)
     if is_known:
-        product: Array = np.einsum('irc,ijc->jrc', frame, motion)
-        return product
+        return np.asarray(np.einsum('irc,ijc->jrc', frame, motion))
     factors = motion.reshape(4, 4, 1, -1)
     products = frame[:, np.newaxis] * factors
     products[(frame[:, np.newaxis] == 0.0) | (factors == 0.0)] = 0.0
