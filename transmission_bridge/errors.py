@@ -6,6 +6,9 @@ Errors raised by this package.
 
 The root is :class:`TransmissionBridgeError`. Every leaf is also the matching built-in exception,
 has its data as attributes, and can be pickled.
+
+All rooms raise and catch them, and rely on classes and attributes; the sentences are free to
+change.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ both in the axes of the frame itself (left-trivialised, body-fixed). A wrench is
 ``wrench · twist`` is power. The conventions follow iDynTree: S. Traversaro, "Modelling,
 Estimation and Identification of Humanoid Robots Dynamics", chapter 2. Every function works along
 the last axes, over any number of leading batch axes.
+
+Kinematics and the tools that convert or draw robots call these functions.
 """
 
 from __future__ import annotations

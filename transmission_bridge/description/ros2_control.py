@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read ``<ros2_control>`` blocks and their transmissions."""
+"""
+Read ``<ros2_control>`` blocks and their transmissions.
+
+Loading calls it once for each robot. It completes the drafts of the transmissions inside of
+blocks.
+"""
 
 from __future__ import annotations
 

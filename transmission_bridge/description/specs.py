@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A robot description as frozen values, without XML, and the effective limits of its joints."""
+"""
+A robot description as frozen values, without XML, and the effective limits of its joints.
+
+Every other room reads these values, so names and units are fixed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read a ``<transmission>`` of ROS 2 or ROS 1."""
+"""
+Read a ``<transmission>`` of ROS 2 or ROS 1.
+
+Its tables are listed in the docs. A :class:`Draft` is changed by this room until it is accepted or
+rejected.
+"""
 
 from __future__ import annotations
 

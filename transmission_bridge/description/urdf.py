@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Finish the specs of URDF links and joints; check limits and the kinematic tree."""
+"""
+Finish the specs of URDF links and joints; check limits and the kinematic tree.
+
+Loading calls it once for each robot; the reader of visuals shares the table of ``<origin>``.
+"""
 
 from __future__ import annotations
 

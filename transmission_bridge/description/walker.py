@@ -4,7 +4,8 @@
 """
 How elements are read by the rows of tables: specs and findings.
 
-The modules beside this one have the tables; the docs list their rows.
+The modules beside this one have the tables; the docs list their rows. :class:`Findings` is written
+by every reader and check of one description, and by nothing after loading.
 """
 
 from __future__ import annotations

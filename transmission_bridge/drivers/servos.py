@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Serial servos by rustypot; extra ``servos``."""
+"""
+Serial servos by rustypot; extra ``servos``.
+
+Users name the class in ``<hardware><plugin>`` by its entry point; only the thread of its driver
+calls it.
+"""
 
 from __future__ import annotations
 

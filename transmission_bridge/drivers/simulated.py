@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated drive, and the driver of its motors."""
+"""
+A simulated drive, and the driver of its motors.
+
+The demo and users without motors name it as plugin. Only the thread of its driver calls and changes it.
+"""
 
 from __future__ import annotations
 

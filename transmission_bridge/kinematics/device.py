@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A device made of joints, with its configurations, frames and limits, after RobWork."""
+"""
+A device made of joints, with its configurations, frames and limits, after RobWork.
+
+Devices are immutable, states belong to the user. The page for users lists the methods beside the
+names of RobWork.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Ratios of a transmission at positions, and gains of joints as gains of their motors."""
+"""
+Ratios of a transmission at positions, and gains of joints as gains of their motors.
+
+Users call :func:`actuator_gains`; the tools for cards, plots and limits use the ratios.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ and body-fixed 6-vectors, linear part first.
 Every type of joint is one formula, ``link1_H_link2(q) = link1_H_m M(q) m_H_link2``: constant
 transforms on both sides of a motion frame, in which the joint moves along or about coordinate
 axes. A type is the set of unit twists of the motion frame that are free.
+
+Joints are immutable. The page for users lists the methods beside the names of iDynTree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of a robot as a tree of links, and paths through it for batches."""
+"""
+The joints of a robot as a tree of links, and paths through it for batches.
+
+Devices and the tuning tool call it. A tree is immutable, and its order of links is that of the
+document.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""One joint and its actuator: numbers, commands and messages through one transmission."""
+"""
+One joint and its actuator: numbers, commands and messages through one transmission.
+
+Users call these functions; the bridge does not. Names and kinds follow Beam Bots.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ Elements, comments and their order stay, and so do line ends, byte order mark an
 and quotes inside of tags become those of the XML writer. A number keeps its form: attribute or
 child element, ``mechanical_reduction`` or ``mechanicalReduction``. If it is missing, because it
 has a default, an element is inserted with the indentation of its neighbours.
+
+The tools that change a description write their results through it: export, loops, compile.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read the values of descriptions: numbers, booleans, vectors."""
+"""
+Read the values of descriptions: numbers, booleans, vectors.
+
+The tables of elements name the readers; tools read numbers of other files by :func:`parse_number`.
+"""
 
 from __future__ import annotations
 

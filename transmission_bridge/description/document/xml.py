@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read a path, text or bytes as XML, safely: a tree of plain elements with line and path."""
+"""
+Read a path, text or bytes as XML, safely: a tree of plain elements with line and path.
+
+Descriptions come from topics and files of others, hence the limits. Findings report lines and
+paths, and the editor finds elements by path.
+"""
 
 from __future__ import annotations
 
