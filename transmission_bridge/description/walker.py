@@ -274,10 +274,7 @@ class Walker:
             last = elements[-1 if child_row.last_counts else 0]
             values[field] = self.read_element(last, child_row)
         if row.unknown == 'parameters':
-            values['parameters'] = (
-                *values.get('parameters', ()),
-                *collect_parameters(element, row),
-            )
+            values['parameters'] = values.get('parameters', ()) + collect_parameters(element, row)
         for child in element.children if row.unknown == 'refused' else ():
             if child.tag not in row.tags and not child.is_xacro:
                 tags = [allowed.tag for allowed in row.children]

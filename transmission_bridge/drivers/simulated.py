@@ -4,7 +4,8 @@
 """
 A simulated drive, and the driver of its motors.
 
-The demo and users without motors name it as plugin. Only the thread of its driver calls and changes it.
+The demo and users without motors name it as plugin. Only the thread of its driver calls and
+changes it.
 """
 
 from __future__ import annotations
