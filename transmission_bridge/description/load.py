@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 import os
-from typing import Any
 
 from transmission_bridge.description.document.xml import description_text, Element, parse_xml
 from transmission_bridge.description.ros2_control import add_implied_actuators, read_ros2_control
 from transmission_bridge.description.specs import (
+    JointSpec,
+    LinkSpec,
     RejectedTransmission,
     RobotDescription,
     Ros2ControlSpec,
@@ -67,11 +68,11 @@ def load_description(
         found = f'<xacro:{xacro[0].tag}>' + (f' and {len(xacro) - 1} more' if xacro[1:] else '')
         findings.add(level, xacro[0], message, 'the output of "xacro FILE"', found, subject='')
     if root.tag == 'robot':
-        robot = _load_urdf(root, findings)
+        robot = _load_robot(root, findings)
     elif root.tag == 'sdf' and (model := root.find_child('model')) is not None:
         text = 'the joints of an SDF are not read: names of joints are not checked'
         findings.add_info(model, text)
-        robot = _load_control(model, model.get('name') or '', None, Walker(findings))
+        robot = _load_robot(model, findings)
     elif root.tag == 'sdf':
         findings.add_error(root, '<sdf> without a <model>', '<model>')
         robot = RobotDescription(name='', findings=findings.sort_findings())
@@ -103,59 +104,49 @@ def _has_transmission(element: Element) -> bool:
     )
 
 
-def _load_urdf(root: Element, findings: Findings) -> RobotDescription:
-    name = root.get('name') or ''
-    if not name:
-        findings.add_ignored(root, '<robot> without a name', 'attribute name')
-    walker = Walker(findings)
-    links = walker.read_elements(root.find_all('link'), {LINK.tag: LINK})
-    joints = walker.read_elements(root.find_all('joint'), {JOINT.tag: JOINT})
-    check_limits_given(joints, findings)
-    robot_joints: RobotJoints | None = None
-    if root.find_all('joint'):
-        robot_joints = RobotJoints(root, joints)
-        check_tree(root, links, robot_joints, findings)
-        check_mimic_joints(robot_joints, findings)
-    else:
-        findings.add_info(root, 'no <joint> in the robot: names of joints are not checked')
-    return _load_control(root, name, robot_joints, walker, links=links, joints=joints)
-
-
-def _load_control(
-    robot: Element,
-    name: str,
-    known: RobotJoints | None,
-    walker: Walker,
-    **kinematics: tuple[Any, ...],
-) -> RobotDescription:
+def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
     """
-    Add blocks and transmissions.
+    Read the parts of a ``<robot>``, or the blocks of a ``<model>``, and compare them.
 
     The transmissions of ros2_control come first, because ros2_control reads them: if both
     dialects describe a joint, the transmission of ROS 1 is rejected.
     """
-    findings = walker.findings
+    walker = Walker(findings)
+    name, is_urdf = robot.get('name') or '', robot.tag == 'robot'
+    links: tuple[LinkSpec, ...] = ()
+    joints: tuple[JointSpec, ...] = ()
+    known: RobotJoints | None = None
+    if is_urdf:
+        if not name:
+            findings.add_ignored(robot, '<robot> without a name', 'attribute name')
+        links = walker.read_elements(robot.find_all('link'), {LINK.tag: LINK})
+        joints = walker.read_elements(robot.find_all('joint'), {JOINT.tag: JOINT})
+        check_limits_given(joints, findings)
+        if robot.find_all('joint'):
+            known = RobotJoints(robot, joints)
+            check_tree(robot, links, known, findings)
+            check_mimic_joints(known, findings)
+        else:
+            findings.add_info(robot, 'no <joint> in the robot: names of joints are not checked')
     blocks, drafts = read_ros2_control(walker, robot.find_all('ros2_control'))
-    if robot.tag == 'robot':
-        drafts += [
-            read_ros1_transmission(walker, transmission)
-            for transmission in robot.find_all('transmission')
-        ]
+    for element in robot.find_all('transmission') if is_urdf else ():
+        drafts.append(read_ros1_transmission(walker, element))
     if known is not None:
-        driven = {name for draft in drafts for name in draft.rejected.joints}
+        driven = {joint for draft in drafts for joint in draft.rejected.joints}
         check_block_joints(blocks, driven, known, findings)
     add_implied_actuators(drafts, findings)
     independent = {x.name for block in blocks for x in block.components if x.mimic is False}
     transmissions, rejected = accept_transmissions(drafts, known, findings, independent)
     return RobotDescription(
         name=name,
-        is_unexpanded=not _has_transmission(robot)
-        and any(element.is_xacro for element in robot.iterate_below()),
+        links=links,
+        joints=joints,
         blocks=blocks,
         transmissions=transmissions,
         rejected=rejected,
         findings=findings.sort_findings(),
-        **kinematics,
+        is_unexpanded=not _has_transmission(robot)
+        and any(element.is_xacro for element in robot.iterate_below()),
     )
 
 
@@ -256,7 +247,7 @@ def accept_transmissions(
     drafts: Sequence[Draft],
     joints: RobotJoints | None,
     findings: Findings,
-    independent: Collection[str] = (),
+    independent: Collection[str],
 ) -> tuple[tuple[TransmissionSpec, ...], tuple[RejectedTransmission, ...]]:
     """
     Divide the transmissions into those that can be used together, and the others.
