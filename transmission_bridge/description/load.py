@@ -4,8 +4,8 @@
 """
 Load a robot description in XML as a :class:`RobotDescription`.
 
-The parts are read by their tables, and then compared with each other and with the URDF. The order
-of the findings is that of the document, not of the checks.
+The parts are read by their tables, and then compared with each other and with the URDF. Findings
+follow the order of the document, not of the checks.
 """
 
 from __future__ import annotations

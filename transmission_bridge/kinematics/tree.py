@@ -4,8 +4,7 @@
 """
 The joints of a robot as a tree of links, and paths through it for batches.
 
-Devices and the tuning tool call it. A tree is immutable, and its order of links is that of the
-document.
+Devices and the tuning tool call it. A tree is immutable, and lists links in document order.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 """
 Parser (with every bound checked), reader and writer for sensor_msgs/JointState bytes.
 
-Every subscription has a reader and every publisher a writer. The written bytes equal those of
-rclpy; a view belongs to its reader, which overwrites it.
+Every subscription has a reader and every publisher a writer. The bytes equal what rclpy writes; a
+view belongs to its reader, which overwrites it.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def _map_number(
 
 # -- Commands to one joint, and feedback of its actuator, as plain data --------------------------
 #
-# The kinds equal those of Beam Bots (``BB.Message.Actuator``). Numbers are SI; ``None``: the
+# Beam Bots has the same kinds (``BB.Message.Actuator``). Numbers are SI; ``None``: the
 # driver decides. Times may be of any type; no function here reads them.
 
 

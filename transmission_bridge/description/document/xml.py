@@ -120,7 +120,7 @@ def decode_text(data: bytes) -> tuple[str, bytes, str]:
     """
     Return the text of a description, its byte order mark, and its encoding.
 
-    The encoding is that of the mark or of the XML declaration, else UTF-8.
+    The mark or the XML declaration determines the encoding, else it is UTF-8.
 
     :raises DescriptionError: If it is too long or cannot be decoded.
     """
