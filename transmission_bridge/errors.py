@@ -6,12 +6,16 @@ Errors raised by this package.
 
 The root is :class:`TransmissionBridgeError`. Every leaf is also the matching built-in exception,
 has its data as attributes, and can be pickled.
+
+All rooms raise and catch them, and rely on classes and attributes; the sentences are free to
+change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 import copyreg
+from dataclasses import dataclass, KW_ONLY
 from itertools import islice, pairwise, takewhile
 import math
 import re
@@ -46,8 +50,6 @@ def printable(text: str) -> str:
     Names come from files and messages of others. A line break would break a table, and control or
     direction-changing characters could forge the output.
     """
-    if text.isprintable():
-        return text
     return ''.join(
         character
         if character.isprintable()
@@ -118,9 +120,8 @@ def find_closest(name: str, known: Iterable[str], most: int) -> list[str]:
         pairs = _letter_pairs(other)
         likeness[other] = 2.0 * len(wanted & pairs) / (len(wanted) + len(pairs))
     least = max(_ALIKE, _AS_CLOSE * max(likeness.values(), default=0.0))
-    found = [other for other, value in likeness.items() if value >= least]
-    found.sort(key=lambda other: -likeness[other])
-    return found[:most]
+    close = [other for other, value in likeness.items() if value >= least]
+    return sorted(close, key=lambda other: -likeness[other])[:most]
 
 
 def _letter_pairs(name: str) -> set[tuple[str, str]]:
@@ -170,8 +171,6 @@ def clipped(text: str, most: int = _TEXT_LENGTH) -> str:
 
     :param most: Maximum length; the middle of a longer text is omitted.
     """
-    if len(text) <= most and text.isprintable():
-        return text
     lines = _without_middle(text, most).split('\n')
     # Escapes make the text longer.
     return _without_middle('\n'.join(map(printable, lines)), most)
@@ -199,6 +198,7 @@ class TransmissionBridgeError(Exception):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
+@dataclass(eq=False, repr=False)
 class DescriptionError(TransmissionBridgeError, ValueError):
     """
     A robot description cannot be used.
@@ -210,21 +210,15 @@ class DescriptionError(TransmissionBridgeError, ValueError):
     :param found: Found value.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        line: int | None = None,
-        path: str = '',
-        expected: str = '',
-        found: str = '',
-    ) -> None:
-        self.message = message
-        self.line = line
-        self.path = path
-        self.expected = expected
-        self.found = found
-        super().__init__(sentence(message, line=line, path=path, expected=expected, found=found))
+    message: str
+    _: KW_ONLY
+    line: int | None = None
+    path: str = ''
+    expected: str = ''
+    found: str = ''
+
+    def __post_init__(self) -> None:
+        super().__init__(sentence(**vars(self)))
 
 
 def sentence(
@@ -236,13 +230,14 @@ def sentence(
     Unprintable characters are escaped, because names come from others. Line breaks stay, because
     a message may end with a traceback; further lines are indented.
     """
-    place = ', '.join(([f'line {line}'] if line is not None else []) + ([path] if path else []))
+    place = ', '.join(filter(None, ('' if line is None else f'line {line}', path)))
     parts = ', '.join(
-        ([f'expected {expected}'] if expected else []) + ([f'found {found}'] if found else [])
+        f'{word} {text}' for word, text in (('expected', expected), ('found', found)) if text
     )
     return indented((f'{place}: ' if place else '') + message + (f' ({parts})' if parts else ''))
 
 
+@dataclass(eq=False, repr=False)
 class TransmissionError(TransmissionBridgeError, ValueError):
     """
     A transmission cannot be built from its specification or its parameters.
@@ -255,24 +250,18 @@ class TransmissionError(TransmissionBridgeError, ValueError):
     :param at: The element, with ``line`` and ``path``; ``None``: the transmission.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        transmission: str = '',
-        parameter: str = '',
-        expected: str = '',
-        found: str = '',
-        at: Any = None,
-    ) -> None:
-        self.message = message
-        self.transmission = transmission
-        self.parameter = parameter
-        self.expected = expected
-        self.found = found
-        self.at = at
-        place = f"transmission '{transmission}'" if transmission else ''
-        super().__init__(sentence(message, path=place, expected=expected, found=found))
+    message: str
+    _: KW_ONLY
+    transmission: str = ''
+    parameter: str = ''
+    expected: str = ''
+    found: str = ''
+    at: Any = None
+
+    def __post_init__(self) -> None:
+        place = f"transmission '{self.transmission}'" if self.transmission else ''
+        text = sentence(self.message, path=place, expected=self.expected, found=self.found)
+        super().__init__(text)
 
 
 class ParameterError(TransmissionError):

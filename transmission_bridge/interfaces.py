@@ -6,6 +6,8 @@ Names of the interfaces and of the two directions of maps.
 
 The names come from ros2_control (``hardware_interface_type_values.hpp``), ``absolute_position``
 from transmission_interface.
+
+Every room uses them; the order of :data:`FIELDS` is the order of rows in memory and on the wire.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a package exports and imports at their first use."""
+"""
+Names that a package exports and imports at their first use.
+
+Packages with a module that is slow to import call it in their ``__init__``.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ Find the data files of the package: example robots, parameter files, launch file
 
 They are found without the ament index, and so without ROS. In a checkout (also with an editable
 install) they are next to the package, else in ``share/transmission_bridge`` of some prefix.
+
+Commands, launch files and the examples in the docs call :func:`resource`.
 """
 
 from __future__ import annotations
@@ -14,11 +16,6 @@ from pathlib import Path
 import sys
 
 from transmission_bridge.errors import UnknownNameError
-
-_SHARE = Path('share', 'transmission_bridge')
-
-#: A file in that folder, in a checkout and in an installation.
-_MARK = 'package.xml'
 
 
 def resource(*parts: str) -> Path:
@@ -33,8 +30,9 @@ def resource(*parts: str) -> Path:
     package = Path(__file__).resolve().parent
     # A colcon prefix, a virtual environment, --user, --target: the package is inside the prefix.
     prefixes = [*package.parents, Path(sys.prefix)]
-    places = [package.parent, *(prefix / _SHARE for prefix in prefixes)]
-    folders = [folder for folder in places if (folder / _MARK).is_file()]
+    places = [package.parent, *(prefix / 'share/transmission_bridge' for prefix in prefixes)]
+    # The folder has this file in a checkout and in an installation.
+    folders = [folder for folder in places if (folder / 'package.xml').is_file()]
     for folder in folders:
         path = folder.joinpath(*parts)
         if path.exists():

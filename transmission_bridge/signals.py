@@ -8,6 +8,8 @@ rclpy's handlers first invalidate the context, so a node can no longer publish (
 and #532, all versions). Python handlers run between byte codes, which is too late for a node: the
 events executor waits in C++. So the interpreter's C handler writes to a pipe, and a thread that
 sleeps on the pipe forwards the request.
+
+Nodes use :func:`stop_signals`, commands use :func:`clean_end`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ both in the axes of the frame itself (left-trivialised, body-fixed). A wrench is
 ``wrench · twist`` is power. The conventions follow iDynTree: S. Traversaro, "Modelling,
 Estimation and Identification of Humanoid Robots Dynamics", chapter 2. Every function works along
 the last axes, over any number of leading batch axes.
+
+Kinematics and the tools that convert or draw robots call these functions.
 """
 
 from __future__ import annotations
@@ -130,3 +132,8 @@ def cross_motion(left: npt.ArrayLike, right: npt.ArrayLike) -> Array:
     b = np.asarray(right, dtype=np.float64)
     linear = np.cross(a[..., 3:], b[..., :3]) + np.cross(a[..., :3], b[..., 3:])
     return np.concatenate([linear, np.cross(a[..., 3:], b[..., 3:])], axis=-1)
+
+
+def apply_matrix(matrix: Array, vector: Array) -> Array:
+    """Return the products of matrices ``(..., n, m)`` and vectors ``(..., m)``."""
+    return np.asarray((matrix @ vector[..., np.newaxis])[..., 0])

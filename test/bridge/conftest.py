@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.messages.records import LayoutTable
 
 
 @pytest.fixture(scope='session')

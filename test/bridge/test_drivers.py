@@ -19,7 +19,7 @@ from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import SensorPath, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
-from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.records import Layout
 from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan

@@ -31,7 +31,7 @@ from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.records import Layout
 
 # -- joints that follow --------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace
 from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.records import Layout
 
 TURN = 2.0 * math.pi
 WIDE = 'revolute lower="-9" upper="9" velocity="1" effort="50"'

@@ -21,7 +21,7 @@ from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.messages.records import LayoutTable
 
 #: How often each promise was put to the test, by its number in the model, and how many steps.
 COUNTS = Counter()

@@ -17,7 +17,7 @@ from zoo.elements import load
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.states import SensorPath
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.records import Layout
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: A differential in the ROS 1 dialect, joint2 listed first.

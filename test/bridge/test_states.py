@@ -22,7 +22,7 @@ from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import Layout, LayoutTable
+from transmission_bridge.messages.records import Layout, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan

@@ -19,7 +19,7 @@ from transmission_bridge.bridge.diagnostics.status import ERROR, OK, WARN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states import list_wrap_periods, unwrap_positions
 from transmission_bridge.errors import ParameterError, UnknownNameError
-from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.records import Layout
 
 TURN = 2.0 * math.pi
 #: Limits beyond ten turns in a table, with velocity limits of 1 and 20 rad/s.

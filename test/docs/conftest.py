@@ -14,7 +14,7 @@ from documents import DOCUMENTS, ROOT
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages.records import JointStateRecord
 
 
 @pytest.fixture(scope='session')

@@ -20,10 +20,10 @@ from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.drivers import (
     add_driver,
+    driver,
     DriverHost,
     find_driver,
     list_hardware,
-    registry,
 )
 from transmission_bridge.interfaces import FIELDS
 
@@ -59,7 +59,7 @@ def test_the_driver_of_the_readme_drives_a_motor(monkeypatch):
     library, module = ModuleType('my_bus'), ModuleType('my_driver')
     library.Bus = open_bus
     monkeypatch.setitem(sys.modules, 'my_bus', library)
-    monkeypatch.setattr(registry, '_local', {})
+    monkeypatch.setattr(driver, '_local', {})
     exec(compile(text, 'my_driver.py', 'exec'), vars(module))
     add_driver('my_driver/Servos', module.Servos)
     (block,) = README.snippets('xml')

@@ -22,7 +22,7 @@ from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.drivers import find_drivers, list_encoder_periods
-from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.messages.records import LayoutTable
 from transmission_bridge.tools.robot import BridgeSetup
 
 FIRST = DOCUMENTS['first_robot.md']

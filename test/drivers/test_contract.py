@@ -14,11 +14,11 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.drivers import (
     add_driver,
+    driver,
     find_driver,
     find_drivers,
     list_encoder_periods,
     list_hardware,
-    registry,
 )
 from transmission_bridge.drivers.servos import SerialServos
 from transmission_bridge.drivers.simulated import SimulatedDriver
@@ -100,7 +100,7 @@ def test_a_parameter_overrides_the_rate_and_must_be_positive():
 def make_entries(monkeypatch, *values):
     """Install drivers of these classes under one name."""
     entries = [importlib.metadata.EntryPoint('my/D', each, 'group') for each in values]
-    monkeypatch.setattr(registry.importlib.metadata, 'entry_points', lambda group: entries)
+    monkeypatch.setattr(driver.importlib.metadata, 'entry_points', lambda group: entries)
 
 
 def test_a_plugin_is_found_by_its_registered_name_only(monkeypatch):
@@ -108,7 +108,7 @@ def test_a_plugin_is_found_by_its_registered_name_only(monkeypatch):
     assert find_driver('transmission_bridge/SerialServos') is SerialServos
     assert find_driver('transmission_bridge/SimulatedDriver') is SimulatedDriver
     assert find_driver('os/system') is None
-    monkeypatch.setattr(registry, '_local', {})
+    monkeypatch.setattr(driver, '_local', {})
     add_driver('file/Servos', SimulatedDriver)
     assert find_driver('file/Servos') is SimulatedDriver
 

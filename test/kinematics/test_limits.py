@@ -8,7 +8,7 @@ from itertools import combinations, product
 from hypothesis import assume, given, strategies as st
 import numpy as np
 
-from transmission_bridge.kinematics.limits import effort_box, tight_box
+from transmission_bridge.kinematics import effort_box, tight_box
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages.records import JointStateRecord
 from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')

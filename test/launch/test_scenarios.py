@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages.records import JointStateRecord
 from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')

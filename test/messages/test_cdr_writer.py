@@ -14,7 +14,7 @@ import pytest
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages import cdr
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
-from transmission_bridge.messages.joint_state import record_from_message
+from transmission_bridge.messages.records import record_from_message
 
 
 @given(regular_samples)

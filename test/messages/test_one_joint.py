@@ -12,8 +12,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.errors import MessageError, TransmissionError
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.trajectory import POINT_FIELDS
+from transmission_bridge.messages.records import JointStateRecord, POINT_FIELDS
 from transmission_bridge.transmissions import DifferentialTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 

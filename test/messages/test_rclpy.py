@@ -15,7 +15,7 @@ from transmission_bridge.messages.cdr import (
     JointStateReader,
     UnusualMessageError,
 )
-from transmission_bridge.messages.joint_state import fill_message, record_from_message
+from transmission_bridge.messages.records import fill_message, record_from_message
 
 pytestmark = pytest.mark.ros
 

@@ -15,16 +15,15 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.messages import records
+from transmission_bridge.messages.records import (
     fill_message,
+    fill_trajectory,
     JointStateRecord,
     LayoutTable,
+    POINT_FIELDS,
     record_from_joint_command,
     record_from_message,
-)
-from transmission_bridge.messages.trajectory import (
-    fill_trajectory,
-    POINT_FIELDS,
     trajectory_from_message,
     TrajectoryRecord,
     Waypoint,
@@ -94,19 +93,17 @@ def test_joint_commands_that_contradict_themselves(names, interface, values, rea
 # -- Layouts --------------------------------------------------------------------------------------
 
 
-def test_a_table_is_bounded():
+def test_a_table_is_bounded(monkeypatch):
     """It drops the layout used longest ago, and with it what hangs on it weakly."""
-    table = LayoutTable(limit=3)
+    monkeypatch.setattr(records, 'MOST_LAYOUTS', 3)
+    table = LayoutTable()
     compiled = weakref.WeakKeyDictionary()
     kept = table.find_layout(('kept',), (1, 1, 1))
     for number in range(20):
         compiled[table.find_layout((str(number),), (1, 1, 1))] = number
         assert table.find_layout(('kept',), (1, 1, 1)) is kept
     gc.collect()
-    assert len(table) == 3
     assert sorted(compiled.values()) == [18, 19]
-    with pytest.raises(ValueError, match='at least 1'):
-        LayoutTable(limit=0)
 
 
 @settings(max_examples=25)

@@ -48,7 +48,7 @@ from std_msgs.msg import String
 import waiting
 from waiting import PATIENCE
 
-from transmission_bridge.messages.joint_state import fill_message, record_from_message
+from transmission_bridge.messages.records import fill_message, record_from_message
 
 #: Seconds after which a message or a request is sent again, twice as many each time: DDS may have
 #: lost a best-effort message, and what comes before a side has discovered the other one.

@@ -21,8 +21,7 @@ from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.rules.tuning_guard import check_tuning
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.joint_state import Layout
-from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+from transmission_bridge.messages.records import Layout, POINT_FIELDS, TrajectoryRecord, Waypoint
 
 #: ``command_timeout`` [s].
 TIMEOUT = 0.5

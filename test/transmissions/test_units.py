@@ -18,7 +18,7 @@ from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.interfaces import interfaces_of
-from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.messages.records import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.robot.units import (
     CONSTANTS,

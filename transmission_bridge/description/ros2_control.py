@@ -1,23 +1,27 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read ``<ros2_control>`` blocks and their transmissions."""
+"""
+Read ``<ros2_control>`` blocks and their transmissions.
+
+Loading calls it once for each robot. It completes the drafts of the transmissions inside of
+blocks.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from transmission_bridge.description.document.values import (
     read_boolean,
+    read_integer,
     read_number,
-    read_positive_integer,
     read_rate,
 )
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     ComponentSpec,
     InterfaceSpec,
@@ -28,6 +32,7 @@ from transmission_bridge.description.transmission_element import Draft, PARAM, R
 from transmission_bridge.description.walker import (
     ANY_NAME,
     Fields,
+    Findings,
     make_spec,
     NAME,
     NOT_READ,
@@ -49,8 +54,7 @@ def _finish_component(_: Walker, element: Element, values: Fields, __: int) -> C
             values[side] = tuple(
                 replace(interface, limits_enabled=False) for interface in values.get(side, ())
             )
-    made: ComponentSpec = make_spec(ComponentSpec, element, values | {'kind': element.tag})
-    return made
+    return make_spec(ComponentSpec, element, values | {'kind': element.tag})
 
 
 # -- Blocks --------------------------------------------------------------------------------------
@@ -74,10 +78,8 @@ def _finish_block(
 ) -> tuple[Ros2ControlSpec, Sequence[Draft]]:
     values.pop('properties', None)
     drafts: Sequence[Draft] = values.pop('transmissions', ())
-    required = {'name': '', 'type': ''}
-    block: Ros2ControlSpec = make_spec(
-        Ros2ControlSpec, element, required | values.pop('hardware', {}) | values
-    )
+    values = {'name': '', 'type': ''} | values.pop('hardware', {}) | values
+    block = make_spec(Ros2ControlSpec, element, values)
     # Such hardware compares position, velocity and effort commands with the state to publish only
     # differences, and fails if a joint has no state interface with that name.
     for joint in block.components if block.compares_commands else ():
@@ -95,46 +97,40 @@ def _finish_block(
                 ' and '.join(f'<state_interface name="{name}"/>' for name in missing),
                 ' and '.join(f'<command_interface name="{name}"/>' for name in missing) + ' alone',
             )
-    joints = {part.name: part for part in block.components if part.kind == 'joint'}
-    for draft in drafts:
-        _complete_draft(draft, block, joints, walker.findings)
+    _complete_drafts(drafts, block, walker.findings)
     return block, drafts
 
 
-def _complete_draft(
-    draft: Draft,
-    block: Ros2ControlSpec,
-    components: Mapping[str, ComponentSpec],
-    findings: Findings,
-) -> None:
-    """Add the name and the interfaces of a block to one of its transmissions."""
-    bound: list[TransmissionEnd] = []
-    for joint in draft.spec.joints:
-        component = components.get(joint.name)
-        if component is None:
-            draft.refused = True
-            findings.add_error(
-                joint,
-                'the joint is not declared in this <ros2_control> block'
-                + closest(joint.name, components),
-                'a joint of the block',
-                f"'{joint.name}'",
+def _complete_drafts(drafts: Sequence[Draft], block: Ros2ControlSpec, findings: Findings) -> None:
+    """Add the name and the interfaces of a block to its transmissions."""
+    components = {part.name: part for part in block.components if part.kind == 'joint'}
+    for draft in drafts:
+        bound: list[TransmissionEnd] = []
+        for joint in draft.spec.joints:
+            if (component := components.get(joint.name)) is None:
+                draft.refused = True
+                findings.add_error(
+                    joint,
+                    'the joint is not declared in this <ros2_control> block'
+                    + closest(joint.name, components),
+                    'a joint of the block',
+                    f"'{joint.name}'",
+                )
+                continue
+            commands, states = (
+                tuple(interface.name for interface in interfaces)
+                for interfaces in (component.command_interfaces, component.state_interfaces)
             )
-            continue
-        bound.append(
-            replace(
-                joint,
-                command_interfaces=tuple(end.name for end in component.command_interfaces),
-                state_interfaces=tuple(interface.name for interface in component.state_interfaces),
-            )
+            bound.append(replace(joint, command_interfaces=commands, state_interfaces=states))
+        commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
+        # An implied actuator is commanded.
+        actuators = draft.spec.actuators
+        can_command = commanded and not (actuators and all(end.read_only for end in actuators))
+        unknown = tuple(name for name in draft.rejected.joints if name not in components)
+        draft.rejected = replace(draft.rejected, block=block.name, unknown_joints=unknown)
+        draft.spec = replace(
+            draft.spec, joints=tuple(bound), block=block.name, can_command=can_command
         )
-    commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
-    moved = draft.lacks_actuator or not all(end.read_only for end in draft.spec.actuators)
-    unknown = tuple(name for name in draft.rejected.joints if name not in components)
-    draft.rejected = replace(draft.rejected, block=block.name, unknown_joints=unknown)
-    draft.spec = replace(
-        draft.spec, joints=tuple(bound), block=block.name, can_command=commanded and moved
-    )
 
 
 def read_ros2_control(
@@ -218,7 +214,7 @@ _UNREAD = '{name} cannot be read and is ignored'
 _bound = partial(Value, read=read_number, place='param', unusable=_UNREAD, fault='ignored')
 _INTERFACE = (
     NAME,
-    Value('size', read_positive_integer, 'Number of elements.'),
+    Value('size', partial(read_integer, least=1), 'Number of elements.'),
     Value('data_type', str, 'Type of its value.'),
     Value('initial_value', str, NOT_READ, place='ignored', expected=_INITIAL),
     Value('initial_value', str, 'Its first value.', place='param'),

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A robot description as frozen values, without XML, and the effective limits of its joints."""
+"""
+A robot description as frozen values, without XML, and the effective limits of its joints.
+
+Every other room reads these values, so names and units are fixed.
+"""
 
 from __future__ import annotations
 
@@ -481,19 +485,17 @@ def compute_limits(robot: RobotDescription, names: Sequence[str]) -> Array:
     for column, name in enumerate(names):
         if not all(component.limits_enabled for component in components[name]):
             continue
-        bounds: list[_Bounds] = []
-        joint = joints.get(name)
-        if joint is not None and joint.limits is not None:
-            if joint.type in ('revolute', 'prismatic'):
-                bounds.append(('position', joint.limits.lower, joint.limits.upper))
-            bounds.append(('velocity', None, joint.limits.velocity))
-            bounds.append(('effort', None, joint.limits.effort))
-        bounds += [
+        bounds: list[_Bounds] = [
             (interface.name, interface.min, interface.max)
             for component in components[name]
             for interface in component.command_interfaces
             if interface.limits_enabled
         ]
+        joint = joints.get(name)
+        if joint is not None and (limit := joint.limits) is not None:
+            bounds += [('velocity', None, limit.velocity), ('effort', None, limit.effort)]
+            if joint.type in ('revolute', 'prismatic'):
+                bounds.append(('position', limit.lower, limit.upper))
         for row, low, high in bounds:
             given = [bound for bound in (low, high) if bound is not None]
             if row in _ROWS and given:

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read a ``<transmission>`` of ROS 2 or ROS 1."""
+"""
+Read a ``<transmission>`` of ROS 2 or ROS 1.
+
+Its tables are listed in the docs. A :class:`Draft` is changed by this room until it is accepted or
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,6 @@ from transmission_bridge.description.document.values import (
     read_ratio,
 )
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     Dialect,
     ParameterSpec,
@@ -27,7 +31,9 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.walker import (
     ANY_NAME,
+    collect_parameters,
     Fields,
+    Findings,
     make_spec,
     NAME,
     NOT_READ,
@@ -59,16 +65,15 @@ class Draft:
 
 
 def _make_draft(
-    element: Element, values: Fields, *, refused: bool, lacks_actuator: bool = False
+    element: Element, values: Fields, refused: bool, lacks_actuator: bool = False
 ) -> Draft:
     nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
     spec = make_spec(TransmissionSpec, element, nothing | values)
     actuators, with_units = [], []
     for actuator in element.find_all('actuator'):
         actuators.append(actuator.get('name') or '')
-        names = [child.get('name') or '' for child in actuator.find_all('param')]
-        names += [*actuator.attributes, *(child.tag for child in actuator.children)]
-        with_units += actuators[-1:] * any(name.endswith('_unit') for name in names)
+        parameters = collect_parameters(actuator, Row('actuator'))
+        with_units += actuators[-1:] * any(each.name.endswith('_unit') for each in parameters)
     rejected = RejectedTransmission(
         name=spec.name,
         type=spec.type,
@@ -161,9 +166,7 @@ def _finish_end(walker: Walker, element: Element, values: Fields, _: int) -> Tra
         what = '<param name="role">'
         walker.findings.add_ignored(role, f'{what} is ignored here', '<role>', what)
     values['parameters'] = tuple(x for x in parameters if x.name != 'role')
-    values.setdefault('name', '')
-    end: TransmissionEnd = make_spec(TransmissionEnd, element, values)
-    return end
+    return make_spec(TransmissionEnd, element, {'name': ''} | values)
 
 
 def _sort_members(
@@ -211,8 +214,7 @@ def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) 
                 members[0], 'the role is missing; ros2_control rejects that', f"role '{side}1'"
             )
     values['dialect'] = 'ros2_control'
-    refused = findings.errors > errors
-    return _make_draft(element, values, refused=refused, lacks_actuator=lacks_actuator)
+    return _make_draft(element, values, findings.errors > errors, lacks_actuator)
 
 
 # -- ROS 1 ---------------------------------------------------------------------------------------
@@ -305,19 +307,15 @@ def _list_end_values(reduction: str, place: Place) -> tuple[Value, ...]:
     )
 
 
-def _make_type_value(tag: str, foreign: str) -> Value:
-    return Value(
-        tag,
-        str,
-        'Type of the transmission.',
-        place='child',
-        field='type',
-        missing='<{name}> is missing',
-        expected='<{name}> with the type of the transmission',
-        foreign=foreign,
-    )
-
-
+_type_value = partial(
+    Value,
+    read=str,
+    meaning='Type of the transmission.',
+    place='child',
+    field='type',
+    missing='<{name}> is missing',
+    expected='<{name}> with the type of the transmission',
+)
 _transmission = partial(
     Row, 'transmission', spec=TransmissionSpec, many=True, unknown='parameters', ends='never'
 )
@@ -336,7 +334,7 @@ _READ_ONLY = Value('read_only', read_boolean, 'Whether it is only measured, neve
 _ROS2_END = (NAME, *_list_end_values('mechanical_reduction', 'either'), _READ_ONLY)
 ROS2_TRANSMISSION = _transmission(
     meaning='A transmission of the block.',
-    values=(NAME, _make_type_value('plugin', 'type')),
+    values=(NAME, _type_value('plugin', foreign='type')),
     children=(_joint_end(values=_ROS2_END), _actuator_end(values=_ROS2_END), PARAM),
     field='transmissions',
     finish=_finish_ros2,
@@ -353,7 +351,6 @@ _IGNORE_ABSOLUTE_ENCODER = Row(
     'ignoreTransmissionAbsoluteEncoder',
     'In every joint or in none, with any text: absolute positions pass through by role.',
 )
-_OF_JOINT_END = (_HARDWARE_INTERFACE, _IGNORE_ABSOLUTE_ENCODER)
 _ROLE_ATTRIBUTE = Value('role', str, NOT_READ, place='ignored', expected='<role>')
 _ROS1_END = (NAME, _ROLE_ATTRIBUTE, *_list_end_values('mechanicalReduction', 'child'))
 _MISSING, _EXPECTED = '<{name}> is missing', 'the ratio inside <{tag}>'
@@ -364,9 +361,9 @@ _ROS1_ACTUATOR = tuple(
 _TYPE_ATTRIBUTE = Value('type', str, NOT_READ, place='ignored', expected='<type>')
 ROS1_TRANSMISSION = _transmission(
     meaning='A transmission of ROS 1.',
-    values=(NAME, _make_type_value('type', 'plugin'), _TYPE_ATTRIBUTE),
+    values=(NAME, _type_value('type', foreign='plugin'), _TYPE_ATTRIBUTE),
     children=(
-        _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
+        _joint_end(values=_ROS1_END, children=(_HARDWARE_INTERFACE, _IGNORE_ABSOLUTE_ENCODER)),
         _actuator_end(values=_ROS1_ACTUATOR, children=(_HARDWARE_INTERFACE,)),
     ),
     finish=_finish_ros1,

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Finish the specs of URDF links and joints; check limits and the kinematic tree."""
+"""
+Finish the specs of URDF links and joints; check limits and the kinematic tree.
+
+Loading calls it once for each robot; the reader of visuals shares the table of ``<origin>``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,6 @@ from transmission_bridge.description.document.values import (
     ValueFault,
 )
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     DynamicsSpec,
     JointLimits,
@@ -30,6 +33,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.walker import (
     Fields,
+    Findings,
     NAME,
     Row,
     Twice,
@@ -44,16 +48,15 @@ _WITHOUT_AXIS = ('fixed', 'floating', 'spherical')
 
 
 class RobotJoints:
-    """Usable joints, and joints that were dropped because of an error."""
+    """
+    Usable joints, and joints that were dropped because of an error.
+
+    :ivar usable: The usable joints by name, in document order.
+    """
 
     def __init__(self, root: Element, joints: Sequence[JointSpec]) -> None:
-        self._by_name = {joint.name: joint for joint in joints}
+        self.usable = {joint.name: joint for joint in joints}
         self._lines = {joint.get('name'): joint.line for joint in reversed(root.find_all('joint'))}
-        self.usable = tuple(joints)
-
-    def find_usable(self, name: str) -> JointSpec | None:
-        """Return the usable joint with this name, or ``None``."""
-        return self._by_name.get(name)
 
     def __contains__(self, name: str) -> bool:
         """Whether the robot has such a joint, usable or dropped."""
@@ -61,7 +64,7 @@ class RobotJoints:
 
     def explain_missing(self, name: str, prefix: str = '') -> tuple[str, str, str]:
         """Return message, expectation and finding about a name that no usable joint has."""
-        message = f"the robot has no joint '{name}'{closest(name, self._by_name)}"
+        message = f"the robot has no joint '{name}'{closest(name, self.usable)}"
         if name in self._lines:
             message = f"joint '{name}' of line {self._lines[name]} could not be read"
         return prefix + message, 'a joint of the URDF', f"'{name}'"
@@ -79,18 +82,15 @@ def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> 
             )
             raise Unusable
         x, y, z, w = quaternion
+        r00, r10, r20 = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)
+        r01, r11 = 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z)
+        r02, r12 = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x)
         # Roll is the rotation that remains after yaw and pitch. So the result is exact to rounding
         # even at a pitch of 90 degrees, at which yaw is arbitrary.
-        yaw = math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+        yaw = math.atan2(r10, r00)
         cosine, sine = math.cos(yaw), math.sin(yaw)
-        pitch = math.atan2(
-            2.0 * (w * y - x * z),
-            cosine * (1.0 - 2.0 * (y * y + z * z)) + sine * 2.0 * (x * y + w * z),
-        )
-        roll = math.atan2(
-            sine * 2.0 * (x * z + w * y) - cosine * 2.0 * (y * z - w * x),
-            cosine * (1.0 - 2.0 * (x * x + z * z)) - sine * 2.0 * (x * y - w * z),
-        )
+        pitch = math.atan2(-r20, cosine * r00 + sine * r10)
+        roll = math.atan2(sine * r02 - cosine * r12, cosine * r11 - sine * r01)
         values['rpy'] = (roll, pitch, yaw)
     elif 'quat_xyzw' in element.attributes:
         walker.findings.add_ignored(
@@ -223,7 +223,7 @@ def check_tree(
     # A joint may refer to a link that was dropped.
     stated = {element.get('name') for element in root.find_all('link')}
     parent_of: dict[str, str] = {}
-    for joint in joints.usable:
+    for joint in joints.usable.values():
         for end, link in (('parent', joint.parent), ('child', joint.child)):
             if link and link in stated:
                 continue
@@ -243,7 +243,7 @@ def check_tree(
         elif joint.child and joint.parent:
             parent_of[joint.child] = joint.parent
     moved_by: dict[str, JointSpec] = {}
-    for joint in joints.usable:
+    for joint in joints.usable.values():
         moved_by.setdefault(joint.child, joint)
     for start, loop in iterate_loops(parent_of, moved_by):
         findings.add_ignored(

@@ -1,21 +1,109 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of elements and their rows, and how elements are read by them: specs and findings."""
+"""
+How elements are read by the rows of tables: specs and findings.
+
+The modules beside this one have the tables; the docs list their rows. :class:`Findings` is written
+by every reader and check of one description, and by nothing after loading.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, KW_ONLY, replace
-from functools import cached_property
+from functools import cached_property, partialmethod
 import re
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from transmission_bridge.description.document.values import ValueFault
 from transmission_bridge.description.document.xml import Element
-from transmission_bridge.description.findings import Findings, Level
-from transmission_bridge.description.specs import ParameterSpec
+from transmission_bridge.description.specs import Finding, ParameterSpec, Severity
 from transmission_bridge.errors import closest, find_closest
+
+# -- Findings ------------------------------------------------------------------------------------
+
+
+#: Severity, or ``ignored``, see :meth:`Findings.add`.
+Level = Literal['error', 'ignored', 'warning', 'info']
+
+#: Elements that can be the subject of a finding.
+_SUBJECTS = ('transmission', 'link', 'joint', 'sensor', 'gpio', 'ros2_control')
+
+
+class HasPath(Protocol):
+    """An element or its spec."""
+
+    @property
+    def path(self) -> str:
+        """Path of the element."""
+
+
+class Findings:
+    """
+    The findings so far.
+
+    The default subject of a finding is the closest named part of the robot around its element.
+
+    :ivar errors: Number of errors so far; the readers compare it before and after an element.
+    """
+
+    def __init__(self, root: Element) -> None:
+        self.root = root
+        self.errors = 0
+        self._found: list[tuple[int, Finding]] = []
+
+    def add(
+        self,
+        level: Level,
+        place: HasPath,
+        message: str,
+        expected: str = '',
+        found: str = 'none',
+        *,
+        subject: str | None = None,
+    ) -> None:
+        """
+        Add a finding.
+
+        :param level: ``error``: the caller drops the element (or the value). ``ignored``: a
+            warning that strict mode treats as an error, about data that nothing uses or that only
+            ros2_control or URDF parsers reject. ``warning``, ``info``: strict mode accepts them.
+        :param expected: Empty if the message says all.
+        """
+        element = self.find_element(place)
+        around: Element | None = element
+        while subject is None and around is not None:
+            of_transmission = around.parent is not None and around.parent.tag == 'transmission'
+            if around.tag in _SUBJECTS and not of_transmission:
+                subject = around.get('name') or ''
+            around = around.parent
+        self.errors += level == 'error'
+        severity: Severity = 'warning' if level == 'ignored' else level
+        found, fatal = found if expected else '', level in ('error', 'ignored')
+        about = element, severity, message, expected, found, subject or ''
+        self._found.append((element.index, Finding.about(*about, fatal_if_strict=fatal)))
+
+    add_error = partialmethod(add, 'error')
+    add_ignored = partialmethod(add, 'ignored')
+    add_warning = partialmethod(add, 'warning')
+    add_info = partialmethod(add, 'info')
+
+    def sort_findings(self) -> tuple[Finding, ...]:
+        """Return all findings in document order."""
+        return tuple(finding for _, finding in sorted(self._found, key=lambda pair: pair[0]))
+
+    def find_element(self, place: HasPath) -> Element:
+        """Return the element of a spec."""
+        return self._by_path[place.path]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Element]:
+        return {element.path: element for element in (self.root, *self.root.iterate_below())}
+
+
+# -- Tables and rows -----------------------------------------------------------------------------
+
 
 #: How an element holds a value.
 Place = Literal['attribute', 'child', 'either', 'text', 'param', 'ignored']
@@ -186,10 +274,7 @@ class Walker:
             last = elements[-1 if child_row.last_counts else 0]
             values[field] = self.read_element(last, child_row)
         if row.unknown == 'parameters':
-            values['parameters'] = (
-                *values.get('parameters', ()),
-                *collect_parameters(element, row),
-            )
+            values['parameters'] = values.get('parameters', ()) + collect_parameters(element, row)
         for child in element.children if row.unknown == 'refused' else ():
             if child.tag not in row.tags and not child.is_xacro:
                 tags = [allowed.tag for allowed in row.children]
@@ -219,8 +304,7 @@ class Walker:
             if row.twice is not None and key in specs:
                 level, message = row.twice
                 message = message.format(tag=element.tag)
-                found = f"'{key[1]}'"
-                self.findings.add(level, element, message, expected='another name', found=found)
+                self.findings.add(level, element, message, 'another name', f"'{key[1]}'")
                 if not row.last_counts:
                     continue
                 del specs[key]
@@ -235,9 +319,7 @@ class Walker:
         if holder is None:
             return
         texts = _collect_texts(holder, value)
-        if not texts and not value.missing:
-            return
-        if value.since > self._version:
+        if not (texts or value.missing) or value.since > self._version:
             return
         if value.place == 'ignored':
             message, found = f'attribute {value.name} is ignored here', f"'{texts[0][1]}'"
@@ -278,7 +360,10 @@ class Walker:
             raise Unusable
 
 
-def make_spec(made: Callable[..., Any], element: Element, values: Mapping[str, Any]) -> Any:
+_Spec = TypeVar('_Spec')
+
+
+def make_spec(made: type[_Spec], element: Element, values: Mapping[str, Any]) -> _Spec:
     """Make the spec of an element; it also gets line and path if its class has them."""
     has_place = 'line' in made.__dataclass_fields__  # type: ignore[attr-defined]
     place = {'line': element.line, 'path': element.path} if has_place else {}

@@ -6,22 +6,16 @@
 from __future__ import annotations
 
 from transmission_bridge.drivers.driver import (
+    add_driver as add_driver,
     Command as Command,
     Driver as Driver,
     DriverActuator as DriverActuator,
     DriverError as DriverError,
-    Hardware as Hardware,
-    list_hardware as list_hardware,
-)
-from transmission_bridge.drivers.host import (
-    DriverHost as DriverHost,
-    HostFacts as HostFacts,
-    HostState as HostState,
-)
-from transmission_bridge.drivers.registry import (
-    add_driver as add_driver,
     find_driver as find_driver,
     find_drivers as find_drivers,
+    Hardware as Hardware,
     list_drivers as list_drivers,
     list_encoder_periods as list_encoder_periods,
+    list_hardware as list_hardware,
 )
+from transmission_bridge.drivers.host import DriverHost as DriverHost

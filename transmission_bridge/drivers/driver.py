@@ -1,24 +1,35 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of a driver in Python, and the hardware that a description declares."""
+"""
+The contract of a driver in Python, the declared hardware, and the class of each plugin.
+
+Authors of drivers rely on :class:`Driver`, :class:`Hardware` and :class:`Command`; the node calls
+the functions. A plugin is the name of an entry point of the group
+``transmission_bridge.drivers``, so that a URDF can only cause imports of registered classes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+import importlib.metadata
 import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description import ParameterSpec
+from transmission_bridge.description import ParameterSpec, Ros2ControlSpec
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
+
+#: Classes of this process by plugin.
+_local: dict[str, type[Driver]] = {}
 
 #: Rate of a block without a rate [Hz].
 _RATE = 100.0
@@ -107,14 +118,11 @@ class Hardware:
 
 
 def _read_number(text: str, place: str) -> float:
-    try:
+    with suppress(ValueError):
         return int(text, 0)
-    except ValueError:
-        pass
-    try:
+    number = math.nan
+    with suppress(ValueError):
         number = float(text)
-    except ValueError:
-        number = math.nan
     if not math.isfinite(number):
         raise DriverError(f'{place}: expected a number, found {text!r}')
     return number
@@ -223,7 +231,9 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
 
     :raises DriverError: If a ``rate`` is not a positive number.
     """
-    blocks = {block.name: block for block in robot.description.blocks}
+    # Actuators outside of all blocks have a block without a name.
+    blocks = {'': Ros2ControlSpec(name='', type='')}
+    blocks |= {block.name: block for block in robot.description.blocks}
     block_of = {
         component.name: block.name
         for block in blocks.values()
@@ -238,27 +248,22 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
         spec = binding.spec
         joint = spec.joints[0].name if len(spec.joints) == len(spec.actuators) == 1 else ''
         name = block_of.get(joint, '') if binding.is_identity else spec.block
-        component = blocks[name].component(joint) if name and joint else None
+        component = blocks[name].component(joint)
         of_joint = _list_texts(component.parameters if component else ())
         for end in spec.actuators:
-            parameters = of_joint | _list_texts(end.parameters)
-            actuator = DriverActuator(end.name, joint, parameters)
+            actuator = DriverActuator(end.name, joint, of_joint | _list_texts(end.parameters))
             by_block.setdefault(name, {}).setdefault(end.name, actuator)
     hardware = {}
     for name, actuators in by_block.items():
-        block = blocks.get(name)
-        texts = _list_texts(block.parameters if block else ())
-        rate = _RATE if block is None else block.rw_rate or _RATE
+        block = blocks[name]
+        texts, rate = _list_texts(block.parameters), block.rw_rate or _RATE
         place = f'<param name="rate"> of \'{name}\''
         if 'rate' in texts and not (rate := _read_number(texts['rate'], place)) > 0.0:
             raise DriverError(f'{place}: expected more than 0 Hz')
         rows = np.array([scales.get(end, [1.0] * len(FIELDS)) for end in actuators]).T
-        plugin = block.plugin if block else ''
         start = partial(_compute_start, robot, list(actuators), rows[0])
-        hardware[name] = (
-            plugin,
-            Hardware(name, texts, tuple(actuators.values()), rate, rows, start),
-        )
+        declared = Hardware(name, texts, tuple(actuators.values()), rate, rows, start)
+        hardware[name] = block.plugin, declared
     return hardware
 
 
@@ -267,9 +272,77 @@ def _compute_start(robot: RobotTransmissions, actuators: list[str], scales: Arra
     joints = robot.actuator_to_joint('position', np.zeros(len(robot.actuator_names)))
     joints = np.where((joints < lower) | (joints > upper), np.clip(0.0, lower, upper), joints)
     start = np.nan_to_num(robot.joint_to_actuator('position', joints))
-    positions: Array = start[[robot.actuator_names.index(name) for name in actuators]] / scales
-    return positions
+    return np.asarray(start[[robot.actuator_names.index(each) for each in actuators]] / scales)
 
 
 def _list_texts(parameters: Iterable[ParameterSpec]) -> dict[str, str]:
     return {parameter.name: parameter.value for parameter in parameters}
+
+
+# -- From the plugin of a block to the class of a driver -----------------------------------------
+
+
+def add_driver(plugin: str, kind: type[Driver]) -> None:
+    """Register a class of this process, for example of a file on the command line."""
+    _local[plugin] = kind
+
+
+def list_drivers() -> dict[str, list[importlib.metadata.EntryPoint]]:
+    """Return the installed drivers by plugin; an overlaid workspace may list one twice."""
+    drivers: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    for entry in importlib.metadata.entry_points(group='transmission_bridge.drivers'):
+        providers = drivers.setdefault(entry.name, [])
+        if entry.value not in [provider.value for provider in providers]:
+            providers.append(entry)
+    return drivers
+
+
+def find_driver(plugin: str) -> type[Driver] | None:
+    """
+    Return the class of a plugin; ``None`` if no driver in Python has this name.
+
+    :raises DriverError: If two packages provide it, it cannot be imported, or is not a driver.
+    """
+    if plugin in _local:
+        return _local[plugin]
+    entries = list_drivers().get(plugin)
+    if entries is None:
+        return None
+    values = ' and '.join(entry.value for entry in entries)
+    if len(entries) > 1:
+        raise DriverError(f"driver '{plugin}' is provided by {values}; remove all but one")
+    try:
+        loaded = entries[0].load()
+    except (Exception, SystemExit) as error:
+        raise DriverError(f"driver '{plugin}' ({values}) cannot be imported: {error!r}") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, Driver)):
+        raise DriverError(f"driver '{plugin}': {values} is not a subclass of tb.Driver")
+    return loaded
+
+
+def find_drivers(
+    robot: RobotTransmissions, plugins: Mapping[str, str]
+) -> dict[str, tuple[type[Driver], Hardware]]:
+    """
+    Return class and hardware of each block with a driver in Python, by its name.
+
+    :param plugins: Plugins to use instead of the described ones, by block; ``*``: for all
+        blocks, and for the actuators outside of blocks, which have the empty name.
+    :raises DriverError: If a driver cannot be used.
+    """
+    drivers = {}
+    for name, (plugin, hardware) in list_hardware(robot).items():
+        kind = find_driver(plugins.get(name, plugins.get('*', plugin)))
+        if kind is not None:
+            drivers[name] = kind, hardware
+    return drivers
+
+
+def list_encoder_periods(drivers: Mapping[str, tuple[type[Driver], Hardware]]) -> dict[str, float]:
+    """Return a turn in the unit of each actuator of a driver with ``single_turn``."""
+    return {
+        actuator.name: 2.0 * math.pi / scale
+        for kind, hardware in drivers.values()
+        if kind.single_turn
+        for actuator, scale in zip(hardware.actuators, hardware.scales[0], strict=True)
+    }

@@ -55,12 +55,8 @@ class Life(IntEnum):
 _UP, _DOWN = ('configure', 'activate'), ('cleanup', 'deactivate')
 
 #: Life that each step leads to.
-_GOALS = {
-    'configure': Life.INACTIVE,
-    'activate': Life.ACTIVE,
-    'deactivate': Life.INACTIVE,
-    'cleanup': Life.UNCONFIGURED,
-}
+_GOALS = {step: Life(number) for number, step in enumerate(_DOWN)}
+_GOALS |= {step: Life(number) for number, step in enumerate(_UP, start=1)}
 
 
 class HostState(NamedTuple):
@@ -165,8 +161,9 @@ class DriverHost:
         # Of the bridge.
         self._stuck: tuple[str, float] | None = None
         self._counted = (now, 0)
-        name = f'driver {hardware.name}'
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name=f'driver {hardware.name}', daemon=True
+        )
         self._thread.start()
 
     # -- for the thread of the bridge ------------------------------------------------------------
@@ -341,9 +338,8 @@ class DriverHost:
                 self._note_failure(step, error)
                 self._close(REOPEN)
             return
-        now = monotonic()
         self._measured[:] = np.nan
-        self._succeeded = self._read_at = self._status_due = now
+        self._succeeded = self._read_at = self._status_due = monotonic()
         self._status = {}
         with self._changed:
             self._life = Life(self._life + 1)

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The active commands of a driver at a time: the last ones, and trajectories between waypoints."""
+"""
+The active commands of a driver at a time: the last ones, and trajectories between waypoints.
+
+The host of a driver calls it under its lock, and is its only writer.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Serial servos by rustypot; extra ``servos``."""
+"""
+Serial servos by rustypot; extra ``servos``.
+
+Users name the class in ``<hardware><plugin>`` by its entry point; only the thread of its driver
+calls it.
+"""
 
 from __future__ import annotations
 
@@ -126,8 +131,7 @@ class SerialServos(Driver):
         if not self._is_reopened:
             self._is_bounded = np.ones(len(self._ids), dtype=bool)
         self._read_modes(table)
-        registers = [register for name in _STATUS if (register := table.register(name))]
-        self._status_registers: Iterator[Any] = cycle(registers)
+        self._status_registers: Iterator[Any] = cycle(filter(None, map(table.register, _STATUS)))
         self._status: dict[str, Array] = {}
 
     def activate(self) -> None:
@@ -160,7 +164,7 @@ class SerialServos(Driver):
         self._misses = 0
         rows = np.full((len(FIELDS), len(self._ids)), np.nan)
         for index, block in zip(self._live, blocks, strict=True):
-            rows[:, index] = [self._decode(block, register) for register in self._registers]
+            rows[:, index] = [self._decode(block, each, self._first) for each in self._registers]
         rows *= self._units
         # The states of a leader are commands for its follower, which needs positions alone.
         return rows[:1] if self._torque == 'off' else rows
@@ -190,7 +194,7 @@ class SerialServos(Driver):
         name, scale = _STATUS[register.name]
         numbers = np.full(len(self._ids), np.nan)
         blocks = self._read_blocks(self._live, register.addr, register.size)
-        numbers[self._live] = [decode(block, register, self._order) for block in blocks]
+        numbers[self._live] = [self._decode(block, register, register.addr) for block in blocks]
         self._status[name] = numbers * scale
         return self._status
 
@@ -231,7 +235,7 @@ class SerialServos(Driver):
         modes = {number: name for name, number in table.operating_modes.items()}
         blocks = self._read_blocks(self._live, first, length, tries=_TRIES)
         for index, block in zip(self._live, blocks, strict=True):
-            numbers = [decode(block[at.addr - first :], at, self._order) for at in registers]
+            numbers = [self._decode(block, register, first) for register in registers]
             mode = modes.get(numbers[0], 'unknown')
             if mode not in _FOLLOWS and self._torque != 'off':
                 raise DriverError(f'{self._list_servos([index])} is in mode {mode}, not position')
@@ -240,9 +244,14 @@ class SerialServos(Driver):
             else:
                 self._is_bounded[index] = mode == 'position'
 
-    def _decode(self, block: bytes, register: Any) -> int:
-        """Return the number of a register in a block with the state."""
-        return decode(block[register.addr - self._first :], register, self._order)
+    def _decode(self, block: bytes, register: Any, first: int) -> int:
+        """Return the number of a register in a block that begins at an address."""
+        raw = block[register.addr - first :][: register.size]
+        signed = register.encoding == 'twos_complement'
+        number = int.from_bytes(raw, self._order, signed=signed)
+        if register.encoding == 'sign_magnitude' and number >> register.sign_bit & 1:
+            number = -(number & ((1 << register.sign_bit) - 1))
+        return number
 
     # -- the bus ---------------------------------------------------------------------------------
 
@@ -288,10 +297,8 @@ class SerialServos(Driver):
         if self._torque != 'off':
             ids = [self._ids[index] for index in servos]
             # Goals first: with the torque on, a servo moves to its goal.
-            ticks = [
-                self._decode(block, self._registers[0])
-                for block in self._read_states(servos, _TRIES)
-            ]
+            blocks = self._read_states(servos, _TRIES)
+            ticks = [self._decode(block, self._registers[0], self._first) for block in blocks]
             self._bus.sync_write_register(ids, 'goal_position', ticks)
         self._switch_torque(servos, int(self._torque != 'off'))
 
@@ -315,12 +322,3 @@ def find_span(registers: list[Any]) -> tuple[int, int]:
     """Return address and length of the block with these registers."""
     first = min(register.addr for register in registers)
     return first, max(register.addr + register.size for register in registers) - first
-
-
-def decode(block: bytes, register: Any, order: Any) -> int:
-    """Return the number of a register at the beginning of a block."""
-    signed = register.encoding == 'twos_complement'
-    number = int.from_bytes(block[: register.size], order, signed=signed)
-    if register.encoding == 'sign_magnitude' and number >> register.sign_bit & 1:
-        number = -(number & ((1 << register.sign_bit) - 1))
-    return number

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated drive, and the driver of its motors."""
+"""
+A simulated drive, and the driver of its motors.
+
+The demo and users without motors name it as plugin. Only the thread of its driver calls and
+changes it.
+"""
 
 from __future__ import annotations
 
@@ -211,8 +216,7 @@ class SimulatedDriver(Driver):
         self._lower, start, self._upper = (
             np.array(hardware.read_numbers(*parameter)) * hardware.scales[0] for parameter in stops
         )
-        free = hardware.compute_start() * hardware.scales[0]
-        start = np.where(np.isnan(start), free, start)
+        start = np.where(np.isnan(start), hardware.compute_start() * hardware.scales[0], start)
         self._drive = Drive.at_rest(start, DriverSettings(**numbers))
         self._time = monotonic()
 
@@ -225,8 +229,7 @@ class SimulatedDriver(Driver):
         now = monotonic()
         moved = self._drive.advanced(now - self._time)
         position = np.clip(moved.position, self._lower, self._upper)
-        is_stopped = position != moved.position
-        velocity = np.where(is_stopped, 0.0, moved.velocity)
+        velocity = np.where(position != moved.position, 0.0, moved.velocity)
         self._drive, self._time = replace(moved, position=position, velocity=velocity), now
         rows: Array = np.array([position, velocity, moved.effort]) / self._scales
         if self._noise:
@@ -238,5 +241,4 @@ class SimulatedDriver(Driver):
         rows = np.array(command) * self._scales
         given = ~np.isnan(rows)
         mode = np.where(given.any(axis=0), given.argmax(axis=0), Mode.NONE).astype(np.int8)
-        target = rows[mode, np.arange(len(mode))]
-        self._drive = self._drive.commanded(mode, target)
+        self._drive = self._drive.commanded(mode, rows[mode, np.arange(len(mode))])

@@ -11,7 +11,11 @@ gains from joints to motors. ``docs/python.md`` has examples, and a table of the
 
 from __future__ import annotations
 
-from transmission_bridge.kinematics.actuator_device import ActuatorDevice as ActuatorDevice
+from transmission_bridge.kinematics.actuator_device import (
+    ActuatorDevice as ActuatorDevice,
+    effort_box as effort_box,
+    tight_box as tight_box,
+)
 from transmission_bridge.kinematics.device import (
     JointDevice as JointDevice,
     State as State,
@@ -31,10 +35,6 @@ from transmission_bridge.kinematics.joint import (
     JointError as JointError,
     JointIndexError as JointIndexError,
     MotionLimits as MotionLimits,
-)
-from transmission_bridge.kinematics.limits import (
-    effort_box as effort_box,
-    tight_box as tight_box,
 )
 from transmission_bridge.kinematics.tree import (
     joint_from_spec as joint_from_spec,

@@ -1,11 +1,16 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A device made of joints, with its configurations, frames and limits, after RobWork."""
+"""
+A device made of joints, with its configurations, frames and limits, after RobWork.
+
+Devices are immutable, states belong to the user. The page for users lists the methods beside the
+names of RobWork.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -14,10 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description import RobotDescription
+from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.errors import ShapeError, UnknownNameError
-from transmission_bridge.kinematics.joint import Joint, JointError, LinkId
-from transmission_bridge.kinematics.limits import DeviceLimits, limits_from_description
+from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST, LinkId
 from transmission_bridge.kinematics.tree import (
     compile_path,
     CompiledPath,
@@ -39,7 +43,7 @@ class State:
     :param joints: The first joints to register.
     """
 
-    def __init__(self, joints: Iterable[Joint | str] = ()) -> None:
+    def __init__(self, joints: Iterable[Joint] = ()) -> None:
         self._positions: dict[str, Array] = {}
         self.register(joints)
 
@@ -48,17 +52,14 @@ class State:
         """Names of the registered joints, in the order of registration."""
         return tuple(self._positions)
 
-    def register(self, joints: Iterable[Joint | str]) -> None:
+    def register(self, joints: Iterable[Joint]) -> None:
         """
         Add joints at rest; joints that are registered keep their positions.
 
-        :param joints: Joints, or names of joints with one coordinate.
+        :param joints: Joints with names.
         """
         for joint in joints:
-            if isinstance(joint, Joint):
-                self._positions.setdefault(joint.name, joint.rest_positions())
-            else:
-                self._positions.setdefault(joint, np.zeros(1))
+            self._positions.setdefault(joint.name, joint.rest_positions())
 
     def get(self, names: Sequence[str]) -> Array:
         """
@@ -98,6 +99,78 @@ class State:
     def __repr__(self) -> str:
         positions = {name: value.tolist() for name, value in self._positions.items()}
         return f'State({positions})'
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceLimits:
+    """
+    Bounds per coordinate and magnitudes per degree of freedom, infinite if there is no limit.
+
+    Shapes are ``(n,)`` for ``lower`` and ``upper`` [rad or m] and ``(m,)`` for ``velocity``,
+    ``acceleration`` and ``effort`` [rad/s, rad/s², N m or m/s, m/s², N].
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+    def __post_init__(self) -> None:
+        for name, given in vars(self).items():
+            values = np.array(given, dtype=np.float64)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+
+    @classmethod
+    def from_joints(cls, joints: Sequence[Joint]) -> DeviceLimits:
+        """Return the enabled limits of joints; joints have no acceleration limits."""
+        bounds: list[tuple[float, float]] = []
+        magnitudes: list[tuple[float, float, float]] = []
+        for joint in joints:
+            limits, infinite = joint.limits, (np.inf,) * joint.n_dofs
+            least = limits.lower if limits.has_position else (-np.inf,) * joint.n_positions
+            greatest = limits.upper if limits.has_position else (np.inf,) * joint.n_positions
+            bounds += zip(least, greatest, strict=True)
+            velocity = limits.velocity if limits.has_velocity else infinite
+            effort = limits.effort if limits.has_effort else infinite
+            magnitudes += zip(velocity, infinite, effort, strict=True)
+        lower, upper = np.reshape(bounds, (-1, 2)).T
+        lower = np.where(lower <= -LARGEST, -np.inf, lower)
+        upper = np.where(upper >= LARGEST, np.inf, upper)
+        return cls(lower, upper, *np.reshape(magnitudes, (-1, 3)).T)
+
+    def require_valid(self, name: str, kinds: Collection[str]) -> None:
+        """
+        Raise :class:`JointError` if bounds of these kinds are crossed or magnitudes invalid.
+
+        Limits of a description are not checked here: its findings report them.
+        """
+        if {'lower', 'upper'} & set(kinds) and not np.all(self.lower <= self.upper):
+            raise JointError(name, f'bounds {self.lower} and {self.upper} are not in order')
+        for kind in ('velocity', 'acceleration', 'effort'):
+            if kind in kinds and not np.all(getattr(self, kind) >= 0.0):
+                raise JointError(name, f'{kind} limits {getattr(self, kind)} are not magnitudes')
+
+
+def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) -> DeviceLimits:
+    """
+    Return the limits of joints in the description, infinite if not given.
+
+    A joint with one coordinate has its
+    :func:`~transmission_bridge.description.specs.compute_limits`, as in the rest of the
+    package: ``<limit>`` narrowed by ``min`` and ``max`` of the command interfaces in
+    ``<ros2_control>``. The smaller of acceleration and deceleration limits both. Crossed bounds
+    are kept. Joints with several degrees of freedom have no limits, because URDF does not assign
+    them.
+    """
+    bounds: list[tuple[float, float]] = []
+    magnitudes: list[tuple[float, float, float]] = []
+    limits = compute_limits(robot, [joint.name if joint.is_scalar else '' for joint in joints])
+    for joint, (lower, upper) in zip(joints, limits.transpose(2, 0, 1).tolist(), strict=True):
+        bounds += [(lower[0], upper[0])] * joint.n_positions
+        magnitudes += [(upper[1], min(upper[3], -lower[3]), upper[2])] * joint.n_dofs
+    return DeviceLimits(*np.reshape(bounds, (-1, 2)).T, *np.reshape(magnitudes, (-1, 3)).T)
 
 
 #: Argument of a device's queries: positions in the device's order, or a state that holds them.

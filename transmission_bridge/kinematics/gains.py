@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Ratios of a transmission at positions, and gains of joints as gains of their motors."""
+"""
+Ratios of a transmission at positions, and gains of joints as gains of their motors.
+
+Users call :func:`actuator_gains`; the tools for cards, plots and limits use the ratios.
+"""
 
 from __future__ import annotations
 
@@ -140,10 +144,8 @@ class ActuatorGains:
 
         The share is ``‖K_a − diag K_a‖ / ‖K_a‖`` (Frobenius norm, SI), 0 for a diagonal matrix.
         """
-        proportional, derivative = compute_lost_share(
-            np.stack([self.proportional, self.derivative])
-        )
-        return float(proportional), float(derivative)
+        shares = compute_lost_share(np.stack([self.proportional, self.derivative]))
+        return float(shares[0]), float(shares[1])
 
     def diagonal(self) -> ActuatorGains:
         """Return the gains without off-diagonal entries, for drivers with one number per motor."""

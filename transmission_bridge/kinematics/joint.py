@@ -11,6 +11,8 @@ and body-fixed 6-vectors, linear part first.
 Every type of joint is one formula, ``link1_H_link2(q) = link1_H_m M(q) m_H_link2``: constant
 transforms on both sides of a motion frame, in which the joint moves along or about coordinate
 axes. A type is the set of unit twists of the motion frame that are free.
+
+Joints are immutable. The page for users lists the methods beside the names of iDynTree.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import numpy.typing as npt
 from transmission_bridge.description import JointType, MimicSpec
 from transmission_bridge.errors import ShapeError, TransmissionBridgeError
 from transmission_bridge.spatial import (
+    apply_matrix,
     axis_basis,
     chain_poses,
     cross_motion,
@@ -481,8 +484,7 @@ class Joint:
             moved, rest, own = map(rotation_from_quaternion, (unit + across, unit, across))
             motion[..., :3, :3] = (moved - rest - own + np.eye(3)) / length[..., np.newaxis]
         else:
-            turned = self._motion_rotation(coordinates)
-            motion[..., :3, :3] = turned @ skew_matrix([0.0, 0.0, 1.0])
+            motion[..., :3, :3] = self._motion_rotation(coordinates) @ skew_matrix([0.0, 0.0, 1.0])
         derivative = before @ motion @ after
         if not to_link2:
             return derivative
@@ -538,9 +540,8 @@ class Joint:
         :param parent: The other one.
         :returns: Body twist in the child's frame, shape ``(..., 6)`` [m/s; rad/s].
         """
-        still = np.zeros(6)
         return self.child_velocity_acceleration(
-            q, dq, None, parent_velocity, still, child, parent
+            q, dq, None, parent_velocity, np.zeros(6), child, parent
         )[0]
 
     def child_velocity_acceleration(
@@ -574,13 +575,13 @@ class Joint:
         """
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
-        relative = _apply_matrix(subspace, self._own_part(dq, 'dq'))
+        relative = apply_matrix(subspace, self._own_part(dq, 'dq'))
         moved = as_values('parent_velocity', parent_velocity, 6)
-        velocity = _apply_matrix(transport, moved) + relative
+        velocity = apply_matrix(transport, moved) + relative
         moved = as_values('parent_acceleration', parent_acceleration, 6)
-        acceleration = _apply_matrix(transport, moved) + cross_motion(velocity, relative)
+        acceleration = apply_matrix(transport, moved) + cross_motion(velocity, relative)
         if ddq is not None:
-            acceleration = acceleration + _apply_matrix(subspace, self._own_part(ddq, 'ddq'))
+            acceleration = acceleration + apply_matrix(subspace, self._own_part(ddq, 'ddq'))
         return velocity, acceleration
 
     def child_position_velocity_acceleration(
@@ -625,7 +626,7 @@ class Joint:
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
         """
         subspace = self.motion_subspace(on, applied_by, q)
-        return _apply_matrix(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
+        return apply_matrix(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
 
     def with_limits(
         self,
@@ -713,7 +714,3 @@ class Joint:
             expected = f'(..., N) with N of at least {start + size}'
             raise ShapeError(argument, expected=expected, found=array.shape)
         return array[..., start : start + size]
-
-
-def _apply_matrix(matrix: Array, vector: Array) -> Array:
-    return (matrix @ vector[..., np.newaxis])[..., 0]

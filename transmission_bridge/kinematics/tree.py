@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of a robot as a tree of links, and paths through it for batches."""
+"""
+The joints of a robot as a tree of links, and paths through it for batches.
+
+Devices and the tuning tool call it. A tree is immutable, and lists links in document order.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,6 @@ from transmission_bridge.kinematics.joint import (
     LARGEST,
     LinkId,
     MotionLimits,
-    TWISTS,
 )
 from transmission_bridge.spatial import chain_poses, invert_pose, transform_from_pose
 from transmission_bridge.types import Array
@@ -43,20 +46,12 @@ def joint_from_spec(spec: JointSpec) -> Joint:
     :raises DescriptionError: If its type has no joint model, its axis has no direction, or a link
         is joined to itself.
     """
-    if spec.type not in TWISTS:
-        raise DescriptionError(
-            f"joint '{spec.name}' has a type without a joint model",
-            line=spec.line,
-            path=spec.path,
-            expected=', '.join(TWISTS),
-            found=spec.type,
-        )
     rest = transform_from_pose(spec.origin)
     try:
         motion_limits, dynamics = MotionLimits(), JointDynamics()
         if spec.is_scalar and (limits := spec.limits) is not None:
-            is_continuous = spec.type == 'continuous'
-            lower, upper = (None, None) if is_continuous else (limits.lower, limits.upper)
+            is_bounded = spec.type != 'continuous'
+            lower, upper = (limits.lower, limits.upper) if is_bounded else (None, None)
             motion_limits = MotionLimits(
                 (-LARGEST if lower is None else lower,),
                 (LARGEST if upper is None else upper,),
@@ -290,9 +285,8 @@ def _joint_links(joint: JointSpec | Joint) -> tuple[LinkId, LinkId]:
 
 
 def _joint_error(joint: JointSpec | Joint, message: str) -> DescriptionError:
-    if isinstance(joint, Joint):
-        return DescriptionError(message)
-    return DescriptionError(message, line=joint.line, path=joint.path)
+    line, path = (None, '') if isinstance(joint, Joint) else (joint.line, joint.path)
+    return DescriptionError(message, line=line, path=path)
 
 
 # -- Paths for batches of configurations ---------------------------------------------------------
@@ -434,8 +428,7 @@ def compile_path(
             before, after = invert_pose(after), invert_pose(before)
         segments.append(Segment(chain_poses(constant, before), joint, source, crossing.downward))
         constant = after
-    n_columns = sum(joint.n_dofs for joint in joints)
-    return CompiledPath(tuple(segments), constant, n_columns)
+    return CompiledPath(tuple(segments), constant, sum(joint.n_dofs for joint in joints))
 
 
 def _multiply_frames(frame: Array, motion: Array, is_known: bool) -> Array:
@@ -448,8 +441,7 @@ def _multiply_frames(frame: Array, motion: Array, is_known: bool) -> Array:
     if is_known and motion.ndim == 2:
         return (motion.T @ frame.reshape(4, -1)).reshape(frame.shape)
     if is_known:
-        product: Array = np.einsum('irc,ijc->jrc', frame, motion)
-        return product
+        return np.asarray(np.einsum('irc,ijc->jrc', frame, motion))
     factors = motion.reshape(4, 4, 1, -1)
     products = frame[:, np.newaxis] * factors
     products[(frame[:, np.newaxis] == 0.0) | (factors == 0.0)] = 0.0

@@ -13,16 +13,14 @@ from transmission_bridge.messages.cdr import (
     JointStateWriter as JointStateWriter,
     UnusualMessageError as UnusualMessageError,
 )
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.messages.records import (
+    fill_trajectory as fill_trajectory,
     JointStateRecord as JointStateRecord,
     Layout as Layout,
     LayoutTable as LayoutTable,
     make_ragged_error as make_ragged_error,
     record_from_joint_command as record_from_joint_command,
     record_from_message as record_from_message,
-)
-from transmission_bridge.messages.trajectory import (
-    fill_trajectory as fill_trajectory,
     trajectory_from_message as trajectory_from_message,
     TrajectoryRecord as TrajectoryRecord,
     Waypoint as Waypoint,

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Parser (with every bound checked), reader and writer for sensor_msgs/JointState bytes."""
+"""
+Parser (with every bound checked), reader and writer for sensor_msgs/JointState bytes.
+
+Every subscription has a reader and every publisher a writer. The bytes equal what rclpy writes; a
+view belongs to its reader, which overwrites it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transmission_bridge.errors import counted, MessageError, shown
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.messages.records import (
     join_rows,
     JointStateRecord,
     Layout,
@@ -177,8 +182,7 @@ class _Cursor:
         if start != self.at:
             self.gaps.append((self.at, start))
         self.at = start + 4
-        value: int = _U32.unpack_from(self._data, start)[0]
-        return value
+        return int(_U32.unpack_from(self._data, start)[0])
 
     def read_string(self) -> str:
         length = self.read_u32()
@@ -212,6 +216,10 @@ class _Cursor:
 # view.
 
 
+#: Largest number of cached message forms (layout and length of the frame) of a reader. Large forms
+#: reduce it; a form that is too large is not cached.
+MOST_VIEWS = 16
+
 #: Size of a view without its message and layout, and largest size of all views of a reader, bytes.
 _FRAME, _MOST = 4096, 3 << 19
 
@@ -238,8 +246,7 @@ class JointStateView(JointStateRecord):
 
         # The prefix extends from the length of the frame to the count of positions. The other two
         # counts are between the numbers: one call unpacks them together with the stamp.
-        self._velocity_count = velocity.length
-        self._effort_count = effort.length
+        _, self._velocity_count, self._effort_count = layout.lengths
         self._unpack_head = struct.Struct(
             f'<HxBiI{velocity.count_offset - FRAME_ID_OFFSET}xI'
             f'{effort.count_offset - velocity.count_offset - 4}xI'
@@ -275,14 +282,8 @@ class JointStateView(JointStateRecord):
 
     def copy_record(self) -> JointStateRecord:
         """Return a copy."""
-        return JointStateRecord(
-            self.stamp,
-            self.frame_id,
-            self.names,
-            self.position.copy(),
-            self.velocity.copy(),
-            self.effort.copy(),
-        )
+        arrays = (array.copy() for array in self.arrays)
+        return JointStateRecord(self.stamp, self.frame_id, self.names, *arrays)
 
     def _load_message(self, data: bytes) -> bool:
         """Load a message of this form; return false, without changes, for another form."""
@@ -321,15 +322,10 @@ class JointStateReader:
 
     :param layouts: Table of layouts, shared with other readers and the typed path; by default a
         new one.
-    :param limit: Largest number of cached message forms (layout and length of the frame). Large
-        forms reduce it; a form that is too large is not cached.
     """
 
-    def __init__(self, layouts: LayoutTable | None = None, limit: int = 16) -> None:
-        if limit < 1:
-            raise ValueError(f'limit: expected at least 1, found {limit}')
+    def __init__(self, layouts: LayoutTable | None = None) -> None:
         self.layouts = LayoutTable() if layouts is None else layouts
-        self._limit = limit
         # Most recently used first.
         self._views: list[JointStateView] = []
         self._weight = 0
@@ -343,22 +339,19 @@ class JointStateReader:
         :raises UnusualMessageError: If the bytes need the typed path.
         """
         views = self._views
-        if views and views[0]._load_message(data):
-            return views[0]
-        for index in range(1, len(views)):
-            if views[index]._load_message(data):
-                view = views.pop(index)
-                break
-        else:
-            form = parse_joint_state(data)
-            position, velocity, effort = form.arrays
-            lengths = (position.length, velocity.length, effort.length)
-            view = JointStateView(form, self.layouts.find_layout(form.names, lengths), data)
-            if view.weight > _MOST or not view.layout.is_kept:
+        for index, view in enumerate(views):
+            if view._load_message(data):
+                views.insert(0, views.pop(index))
                 return view
-            self._weight += view.weight
-            while len(views) >= self._limit or self._weight > _MOST:
-                self._weight -= views.pop().weight
+        form = parse_joint_state(data)
+        position, velocity, effort = form.arrays
+        lengths = (position.length, velocity.length, effort.length)
+        view = JointStateView(form, self.layouts.find_layout(form.names, lengths), data)
+        if view.weight > _MOST or not view.layout.is_kept:
+            return view
+        self._weight += view.weight
+        while len(views) >= MOST_VIEWS or self._weight > _MOST:
+            self._weight -= views.pop().weight
         views.insert(0, view)
         return view
 
@@ -403,14 +396,14 @@ class JointStateWriter:
         fields: tuple[bool, bool, bool] = (True, True, True),
     ) -> None:
         self.names = tuple(names)
-        self.frame_id = frame_id
         template = bytearray(_ENCAPSULATION + bytes(_STAMP.size))
         _append_string(template, frame_id)
         _append_u32(template, len(self.names))
         for name in self.names:
             _append_string(template, name)
+        counts = [len(self.names) if sent else 0 for sent in fields]
         offsets = []
-        for count in (len(self.names) if sent else 0 for sent in fields):
+        for count in counts:
             _append_u32(template, count)
             if count:
                 template += bytes(align_offset(len(template), 8) - len(template))
@@ -425,11 +418,9 @@ class JointStateWriter:
         doubles: Array = self._words.view(np.float64)
         starts = [(4 + offset) // 8 for offset in offsets]
         self.position, self.velocity, self.effort = (
-            doubles[start : start + (len(self.names) if sent else 0)]
-            for start, sent in zip(starts, fields, strict=True)
+            doubles[start : start + count] for start, count in zip(starts, counts, strict=True)
         )
-        lengths = (len(self.position), len(self.velocity), len(self.effort))
-        self.rows = join_rows(doubles[starts[0] :], lengths)
+        self.rows = join_rows(doubles[starts[0] :], tuple(counts))
 
     def write_message(self, sec: int, nanosec: int) -> bytes:
         """

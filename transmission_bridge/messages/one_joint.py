@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""One joint and its actuator: numbers, commands and messages through one transmission."""
+"""
+One joint and its actuator: numbers, commands and messages through one transmission.
+
+Users call these functions; the bridge does not. Names and kinds follow Beam Bots.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +23,12 @@ from transmission_bridge.interfaces import (
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.messages.records import (
     fill_message,
-    JointStateRecord,
-    record_from_message,
-)
-from transmission_bridge.messages.trajectory import (
     fill_trajectory,
+    JointStateRecord,
     POINT_FIELDS,
+    record_from_message,
     trajectory_from_message,
     TrajectoryRecord,
     Waypoint,
@@ -189,7 +191,7 @@ def _map_number(
 
 # -- Commands to one joint, and feedback of its actuator, as plain data --------------------------
 #
-# The kinds equal those of Beam Bots (``BB.Message.Actuator``). Numbers are SI; ``None``: the
+# Beam Bots has the same kinds (``BB.Message.Actuator``). Numbers are SI; ``None``: the
 # driver decides. Times may be of any type; no function here reads them.
 
 
@@ -421,8 +423,7 @@ def _map_message(
     """Map a JointState or JointTrajectory; return objects without numbers unchanged."""
     if isinstance(message, BeginMotion):
         raise MessageError('other_type', 'expected a command, found feedback: BeginMotion')
-    fields = getattr(message, 'get_fields_and_field_types', dict)
-    names, record = set(fields()), message
+    names, record = set(getattr(message, 'get_fields_and_field_types', dict)()), message
     if names >= {'name', 'position', 'velocity', 'effort'}:
         record = record_from_message(message)
     elif names >= {'joint_names', 'points'}:
@@ -432,29 +433,29 @@ def _map_message(
             'other_type',
             f'{type(message).__name__} cannot be mapped: give a JointState or JointTrajectory',
         )
+    mapped: JointStateRecord | TrajectoryRecord
     if isinstance(record, JointStateRecord):
-        arrays = dict(zip(FIELDS, (record.position, record.velocity, record.effort), strict=True))
+        arrays = dict(zip(FIELDS, record.arrays, strict=True))
         rows = _map_arrays(record.names, arrays, direction, transmission, at)
-        state = JointStateRecord(record.stamp, record.frame_id, record.names, *rows)
-        if record is message:
-            return state
-        mapped = type(message)()
-        fill_message(mapped, state)
-        return mapped
-    if isinstance(record, TrajectoryRecord):
+        mapped = JointStateRecord(record.stamp, record.frame_id, record.names, *rows)
+    elif isinstance(record, TrajectoryRecord):
         points = []
         for point in record.points:
             numbers = (getattr(point, field) for field in POINT_FIELDS)
             arrays = dict(zip(_NUMBERS, numbers, strict=True))
             rows = _map_arrays(record.names, arrays, direction, transmission, None)
             points.append(Waypoint(point.time, *rows))
-        trajectory = replace(record, points=tuple(points))
-        if record is message:
-            return trajectory
-        mapped = type(message)()
-        fill_trajectory(mapped, trajectory, lambda: type(message.points[0])())
+        mapped = replace(record, points=tuple(points))
+    else:
+        return message
+    if record is message:
         return mapped
-    return message
+    result = type(message)()
+    if isinstance(mapped, TrajectoryRecord):
+        fill_trajectory(result, mapped, lambda: type(message.points[0])())
+    else:
+        fill_message(result, mapped)
+    return result
 
 
 def _map_arrays(

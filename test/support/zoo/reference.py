@@ -17,7 +17,7 @@ import numpy as np
 from state_paths import record
 
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
-from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages.records import JointStateRecord
 from zoo.elements import ratio, transmission, urdf
 
 FIELDS = ('position', 'velocity', 'effort')

@@ -8,6 +8,8 @@ Elements, comments and their order stay, and so do line ends, byte order mark an
 and quotes inside of tags become those of the XML writer. A number keeps its form: attribute or
 child element, ``mechanical_reduction`` or ``mechanicalReduction``. If it is missing, because it
 has a default, an element is inserted with the indentation of its neighbours.
+
+The tools that change a description write their results through it: export, loops, compile.
 """
 
 from __future__ import annotations
@@ -63,11 +65,9 @@ class NumberEditor:
         )
         self._root: Any = etree.fromstring(self._text.encode(), parser)
         parsed = parse_xml(self._text)
-        pairs = zip((parsed, *parsed.iterate_below()), self._root.iter('*'), strict=True)
+        paths = (element.path for element in (parsed, *parsed.iterate_below()))
         #: By paths in the specs, for example ``/robot/transmission[2]``.
-        self._elements: dict[str, Any] = {
-            parsed_element.path: element for parsed_element, element in pairs
-        }
+        self._elements: dict[str, Any] = dict(zip(paths, self._root.iter('*'), strict=True))
 
     def result(self) -> bytes:
         """Return the description with all changes."""
@@ -79,8 +79,7 @@ class NumberEditor:
             text += '\n' * (node is not self._root)
             text += etree.tostring(node, encoding='unicode', with_tail=False)
         text += self._text[len(self._text.rstrip()) :]
-        data = text.replace('\n', ending).encode(self._encoding, 'xmlcharrefreplace')
-        return self._mark + data
+        return self._mark + text.replace('\n', ending).encode(self._encoding, 'xmlcharrefreplace')
 
     def set_member_number(
         self, dialect: Dialect, member: TransmissionEnd, field: str, value: float
@@ -155,11 +154,7 @@ class NumberEditor:
         :param index: Index of the number in the parameter.
         :returns: Whether it exists.
         """
-        paths = [
-            parameter.path.partition('/@')
-            for parameter in owner.parameters
-            if parameter.name == name
-        ]
+        paths = [each.path.partition('/@') for each in owner.parameters if each.name == name]
         return bool(paths) and all(
             _set_word(self._elements[path], attribute, index, value)
             for path, _, attribute in paths

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read the values of descriptions: numbers, booleans, vectors."""
+"""
+Read the values of descriptions: numbers, booleans, vectors.
+
+The tables of elements name the readers; tools read numbers of other files by :func:`parse_number`.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +46,14 @@ def parse_number(text: str) -> float:
     :param text: The text; surrounding white space is allowed.
     :raises ValueError: If the text is not a finite decimal number. The message is the expectation.
     """
-    stripped = text.strip(' \t\r\n')
+    stripped = text.strip(XML_SPACE)
     if _NUMBER.fullmatch(stripped) is None:
         if _XACRO.search(stripped):
             raise ValueError('a number: xacro was not run, give the output of "xacro FILE"')
         raise ValueError('a decimal number such as 50, -1.5 or 2e-3')
     value = float(stripped)
-    if math.isinf(value):
-        raise ValueError('a number within the range of double precision')
-    if value == 0.0 and re.search('[1-9]', re.split('[eE]', stripped)[0]):
+    is_lost = value == 0.0 and re.search('[1-9]', re.split('[eE]', stripped)[0])
+    if math.isinf(value) or is_lost:
         raise ValueError('a number within the range of double precision')
     return value
 
@@ -100,11 +103,6 @@ def read_integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
     if _INTEGER.fullmatch(stripped) is None or not least <= int(stripped) <= most:
         raise ValueFault(f'an integer from {least} to {most}', stripped)
     return int(stripped)
-
-
-def read_positive_integer(text: str) -> int:
-    """Read an integer from 1."""
-    return read_integer(text, least=1)
 
 
 def read_rate(text: str) -> int:

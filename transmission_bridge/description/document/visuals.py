@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 import os
 
 from transmission_bridge.description.document.values import read_color, read_number, read_vector
 from transmission_bridge.description.document.xml import description_text, Element, parse_xml
-from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import Pose
 from transmission_bridge.description.urdf import ORIGIN, whole
-from transmission_bridge.description.walker import Fields, Row, Value, Walker
+from transmission_bridge.description.walker import Fields, Findings, Row, Value, Walker
 
 #: Red, green, blue and opacity, each from 0 to 1.
 Color = tuple[float, float, float, float]
@@ -52,23 +52,16 @@ def _finish_shape(
     return element.tag, tuple(chain.from_iterable(sizes)), filename
 
 
-_RADIUS, _LENGTH, _EDGES, _FILE = (
-    Value(name, read, missing='<{tag}> without {name}')
-    for name, read in (
-        ('radius', read_number),
-        ('length', read_number),
-        ('size', read_vector),
-        ('filename', str),
-    )
-)
+_needed = partial(Value, missing='<{tag}> without {name}')
+_RADIUS, _LENGTH = _needed('radius', read_number), _needed('length', read_number)
 _SHAPES = tuple(
     whole(tag, values=values, field='shape', finish=_finish_shape)
     for tag, values in (
-        ('box', (_EDGES,)),
+        ('box', (_needed('size', read_vector),)),
         ('cylinder', (_RADIUS, _LENGTH)),
         ('capsule', (_RADIUS, _LENGTH)),
         ('sphere', (_RADIUS,)),
-        ('mesh', (_FILE, Value('scale', read_vector))),
+        ('mesh', (_needed('filename', str), Value('scale', read_vector))),
     )
 )
 _COLOR = Value('rgba', read_color, within='color', field='color')
@@ -111,7 +104,6 @@ def load_visuals(
             shape, size, filename = values['geometry']['shape']
             material = values.get('material', {'name': None})
             color = material.get('color') or materials.get(material.get('name', ''))
-            origin = values.get('origin', Pose())
-            name = link.get('name') or ''
+            name, origin = link.get('name') or '', values.get('origin', Pose())
             visuals.append(VisualSpec(name, shape, origin, size, filename, color))
     return tuple(visuals)

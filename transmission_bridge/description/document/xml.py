@@ -1,12 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read a path, text or bytes as XML, safely: a tree of plain elements with line and path."""
+"""
+Read a path, text or bytes as XML, safely: a tree of plain elements with line and path.
+
+Descriptions come from topics and files of others, hence the limits. Findings report lines and
+paths, and the editor finds elements by path.
+"""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 import os
 import re
@@ -114,7 +120,7 @@ def decode_text(data: bytes) -> tuple[str, bytes, str]:
     """
     Return the text of a description, its byte order mark, and its encoding.
 
-    The encoding is that of the mark or of the XML declaration, else UTF-8.
+    The mark or the XML declaration determines the encoding, else it is UTF-8.
 
     :raises DescriptionError: If it is too long or cannot be decoded.
     """
@@ -157,52 +163,37 @@ _VALUE = re.compile(r'=\s*["\']')
 _MESSAGE_TAIL = re.compile(r',? \(?line \d+, column \d+\)?.*', re.DOTALL)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Element:
     """
     One XML element, read-only once parsed.
 
-    :ivar tag: Local name.
-    :ivar attributes: Stripped values by local name.
-    :ivar text: The element's own text without comments, stripped.
+    :param tag: Local name.
+    :param attributes: Stripped values by local name.
+    :param index: Index in document order, from 0.
+    :param is_xacro: Whether it is an unexpanded element of xacro.
     :ivar children: Child elements in document order.
-    :ivar index: Index in document order, from 0.
-    :ivar is_xacro: Whether it is an unexpanded element of xacro.
+    :ivar text: The element's own text without comments, stripped.
     :ivar line: Line of the ``<`` of the start tag, from 1.
     """
 
-    __slots__ = (
-        '_ordinal',
-        '_path',
-        '_pieces',
-        '_totals',
-        'attributes',
-        'children',
-        'index',
-        'is_xacro',
-        'line',
-        'parent',
-        'tag',
-        'text',
-    )
+    tag: str
+    attributes: dict[str, str]
+    parent: Element | None
+    index: int
+    is_xacro: bool
+    children: list[Element] = field(default_factory=list)
+    text: str = ''
+    line: int = 0
+    _pieces: list[str] = field(default_factory=list)
+    _totals: dict[str, int] = field(default_factory=dict)
+    _ordinal: int = 1
+    _path: str = ''
 
-    def __init__(
-        self, tag: str, attributes: dict[str, str], parent: Element | None, index: int
-    ) -> None:
-        self.tag = tag
-        self.attributes = attributes
-        self.parent = parent
-        self.index = index
-        self.children: list[Element] = []
-        self.text = ''
-        self.line = 0
-        self.is_xacro = False
-        self._pieces: list[str] = []
-        self._totals: dict[str, int] = {}
-        self._ordinal = 1
-        self._path = ''
-        if parent is not None:
+    def __post_init__(self) -> None:
+        if (parent := self.parent) is not None:
             parent.children.append(self)
-            self._ordinal = parent._totals[tag] = parent._totals.get(tag, 0) + 1
+            self._ordinal = parent._totals[self.tag] = parent._totals.get(self.tag, 0) + 1
             # Texts before and after a child are separate words.
             parent._pieces.append(' ')
 
@@ -222,18 +213,13 @@ class Element:
 
     def iterate_below(self) -> Iterator[Element]:
         """Yield all elements inside this one, in document order."""
-        left = self.children[::-1]
-        while left:
-            element = left.pop()
-            yield element
-            left += element.children[::-1]
+        for child in self.children:
+            yield child
+            yield from child.iterate_below()
 
     def find_child(self, tag: str) -> Element | None:
         """Return the first child with this tag, or ``None``."""
-        for child in self.children:
-            if child.tag == tag and not child.is_xacro:
-                return child
-        return None
+        return next(iter(self.find_all(tag)), None)
 
     def get(self, attribute: str) -> str | None:
         """Return the stripped value of an attribute, or ``None``."""
@@ -260,8 +246,9 @@ class _TreeBuilder:
             if local == name or local not in attrib:
                 # With entities off, the parser returns every & of an attribute in this form.
                 attributes[local] = value.replace('&#38;', '&').strip(XML_SPACE)
-        element = Element(strip_prefix(str(tag)), attributes, parent, len(self.elements))
-        element.is_xacro = _XACRO.match(str(tag)) is not None
+        is_xacro = _XACRO.match(str(tag)) is not None
+        local = strip_prefix(str(tag))
+        element = Element(local, attributes, parent, len(self.elements), is_xacro)
         self.elements.append(element)
         self._open.append(element)
 
@@ -275,10 +262,6 @@ class _TreeBuilder:
         element = self._open.pop()
         element.text = ''.join(element._pieces).strip(XML_SPACE)
         element._pieces = []
-
-    def doctype(self, name: str, public_id: str | None, system: str | None) -> None:
-        # blank_prolog() has removed a DOCTYPE without declarations.
-        raise DescriptionError('a DOCTYPE is not allowed', found=name)
 
     def close(self) -> list[Element]:
         return self.elements

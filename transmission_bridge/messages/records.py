@@ -1,20 +1,27 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A sensor_msgs/JointState as plain data: its layout, its rows, and the typed message."""
+"""
+JointState and JointTrajectory as plain data: layouts and rows, to and from the typed messages.
+
+Records, :class:`LayoutTable` and the functions at the end are what other rooms use. Typed messages
+are duck-typed; no message package is imported. The bridge compiles plans per layout object, so
+equal names and lengths must stay one object.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import sys
 from typing import Any
 
 import numpy as np
 
-from transmission_bridge.errors import MessageError, shortened, shown
+from transmission_bridge.errors import counted, MessageError, shortened, shown
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.types import Array, EMPTY
 
 # -- Layouts: names and array lengths ------------------------------------------------------------
@@ -25,6 +32,9 @@ from transmission_bridge.types import Array, EMPTY
 #: Size of a layout without its names, and of each name without its text: its entry in the tuple,
 #: and its part of compiled plans (four numbers for each of three arrays), in bytes.
 _FRAME, _NAME = 4096, 8 + 4 * 3 * 8
+
+#: Largest number of cached layouts of a table.
+MOST_LAYOUTS = 64
 
 #: Largest size of all layouts of a table, and of one layout, in bytes.
 _MOST, _MOST_EACH = 3 << 19, 1 << 19
@@ -68,14 +78,14 @@ def make_ragged_error(
     :param otherwise: Other accepted lengths, as text.
     """
     wrong = [
-        f'{length} {field} value{"s" * (length > 1)}'
+        counted(length, f'{field} value')
         for field, length in lengths.items()
         if length not in (0, len(names))
     ]
-    count = f'{len(names)} name{"" if len(names) == 1 else "s"}'
+    of = f' ({shortened(names)})' if names else ''
     return MessageError(
         'ragged',
-        f'{" and ".join(wrong)} for {count}{f" ({shortened(names)})" if names else ""}: '
+        f'{" and ".join(wrong)} for {counted(len(names), "name")}{of}: '
         f'give one per name, or none{otherwise}',
     )
 
@@ -87,22 +97,13 @@ class LayoutTable:
     Number and size are limited, because senders choose the names. Several readers, and the typed
     path, may share a table: equal messages then have the same layout object. A layout that is too
     large to be cached is a new object each time.
-
-    :param limit: Largest number of cached layouts, at least one.
     """
 
-    def __init__(self, limit: int = 64) -> None:
-        if limit < 1:
-            raise ValueError(f'limit: expected at least 1, found {limit}')
-        self._limit = limit
+    def __init__(self) -> None:
         self._weight = 0
         self._layouts: OrderedDict[tuple[tuple[str, ...], tuple[int, int, int]], Layout] = (
             OrderedDict()
         )
-
-    def __len__(self) -> int:
-        """Return the number of cached layouts."""
-        return len(self._layouts)
 
     def find_layout(self, names: Iterable[str], lengths: tuple[int, int, int]) -> Layout:
         """
@@ -121,7 +122,7 @@ class LayoutTable:
         if layout.is_kept:
             self._layouts[key] = layout
             self._weight += weight
-            while len(self._layouts) > self._limit or self._weight > _MOST:
+            while len(self._layouts) > MOST_LAYOUTS or self._weight > _MOST:
                 self._weight -= self._layouts.popitem(last=False)[1].weight
         return layout
 
@@ -129,10 +130,7 @@ class LayoutTable:
 # -- The three arrays of a JointState as one -----------------------------------------------------
 
 
-_ROWS = 3
-
-
-def join_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
+def join_rows(doubles: Array, lengths: tuple[int, ...]) -> Array | None:
     """
     Return a view of position, velocity and effort in a serialised message.
 
@@ -143,16 +141,16 @@ def join_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
     :returns: Shape ``(3, n)``; ``None`` if an array is empty or has another length.
     """
     length = lengths[0]
-    if length == 0 or lengths != (length,) * _ROWS:
+    if length == 0 or lengths != (length,) * len(FIELDS):
         return None
-    return doubles[: _ROWS * (length + 1)].reshape(_ROWS, length + 1)[:, :length]
+    rows = doubles[: len(FIELDS) * (length + 1)].reshape(-1, length + 1)
+    return rows[:, :length]
 
 
-# -- A sensor_msgs/JointState as plain data, to and from the typed message -----------------------
+# -- Records and typed messages ------------------------------------------------------------------
 #
-# Typed messages are duck-typed (``header.stamp.sec``, ``header.stamp.nanosec``,
-# ``header.frame_id``, ``name``, ``position``, ``velocity``, ``effort``); no message package is
-# imported. This path is for messages that the CDR reader cannot read; values are identical.
+# The typed path is for messages that the CDR reader cannot read; values are identical. Values of
+# trajectories are not checked, and times stay integers.
 
 
 @dataclass(eq=False)
@@ -181,9 +179,60 @@ class JointStateRecord:
     rows: Array | None = None
 
     @property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Position, velocity and effort."""
+        return self.position, self.velocity, self.effort
+
+    @property
     def lengths(self) -> tuple[int, int, int]:
         """Lengths of position, velocity and effort."""
         return len(self.position), len(self.velocity), len(self.effort)
+
+
+#: The arrays of a waypoint.
+POINT_FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
+
+
+@dataclass(frozen=True, eq=False)
+class Waypoint:
+    """
+    One point of a trajectory; an omitted array is empty. Arrays are one-dimensional.
+
+    :param time: Time from the start: seconds and nanoseconds.
+    :param positions: Positions [rad or m].
+    :param velocities: Velocities [rad/s or m/s].
+    :param accelerations: Accelerations [rad/s^2 or m/s^2].
+    :param effort: Efforts [N m or N].
+    """
+
+    time: tuple[int, int]
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    effort: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryRecord:
+    """
+    One JointTrajectory.
+
+    :param stamp: Seconds and nanoseconds of the header; zero: start now.
+    :param frame_id: Frame of the header.
+    :param names: Names of joints or actuators.
+    :param points: The waypoints.
+    """
+
+    stamp: tuple[int, int]
+    frame_id: str
+    names: tuple[str, ...]
+    points: tuple[Waypoint, ...]
+
+    @property
+    def duration(self) -> float:
+        """Time from the start to the last waypoint [s]; a waypoint is required."""
+        seconds, nanoseconds = self.points[-1].time
+        return seconds + nanoseconds * 1e-9
 
 
 def record_from_message(message: Any) -> JointStateRecord:
@@ -195,16 +244,8 @@ def record_from_message(message: Any) -> JointStateRecord:
 
     :param message: A sensor_msgs/JointState or anything with its attributes.
     """
-    header = message.header
-    stamp = header.stamp
-    return JointStateRecord(
-        (stamp.sec, stamp.nanosec),
-        header.frame_id,
-        tuple(message.name),
-        _make_read_only(message.position),
-        _make_read_only(message.velocity),
-        _make_read_only(message.effort),
-    )
+    arrays = (_make_read_only(getattr(message, field)) for field in FIELDS)
+    return JointStateRecord(*_read_header(message), tuple(message.name), *arrays)
 
 
 def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
@@ -229,15 +270,8 @@ def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
             f'expected as many values as joint_names ({len(message.joint_names)}), '
             f'found {len(message.values)}',
         )
-    stamp = message.header.stamp
-    arrays = dict.fromkeys(('position', 'velocity', 'effort'), EMPTY)
-    arrays[interface] = _make_read_only(message.values)
-    return JointStateRecord(
-        (stamp.sec, stamp.nanosec),
-        message.header.frame_id,
-        tuple(message.joint_names),
-        **arrays,
-    )
+    arrays = dict.fromkeys(FIELDS, EMPTY) | {interface: _make_read_only(message.values)}
+    return JointStateRecord(*_read_header(message), tuple(message.joint_names), *arrays.values())
 
 
 def fill_message(message: Any, data: JointStateRecord) -> None:
@@ -247,14 +281,62 @@ def fill_message(message: Any, data: JointStateRecord) -> None:
     :param message: A sensor_msgs/JointState or anything with its attributes; changed in place.
     :param data: The record or view; its arrays are copied.
     """
-    header = message.header
-    header.stamp.sec, header.stamp.nanosec = data.stamp
-    header.frame_id = data.frame_id
+    _fill_header(message, data)
     message.name = list(data.names)
+    _fill_arrays(message, data, FIELDS)
+
+
+def trajectory_from_message(message: Any) -> TrajectoryRecord:
+    """
+    Return the record of a typed message; the arrays are copies.
+
+    :param message: A trajectory_msgs/JointTrajectory or anything with its attributes.
+    """
+    points = tuple(
+        Waypoint(
+            (point.time_from_start.sec, point.time_from_start.nanosec),
+            *(np.array(getattr(point, field), dtype=np.float64) for field in POINT_FIELDS),
+        )
+        for point in message.points
+    )
+    return TrajectoryRecord(*_read_header(message), tuple(message.joint_names), points)
+
+
+def fill_trajectory(message: Any, record: TrajectoryRecord, make_point: Callable[[], Any]) -> None:
+    """
+    Write every field of a record into a typed message.
+
+    :param message: A trajectory_msgs/JointTrajectory or anything with its attributes; changed in
+        place.
+    :param record: The record; its arrays are copied.
+    :param make_point: Makes an empty trajectory_msgs/JointTrajectoryPoint.
+    """
+    _fill_header(message, record)
+    message.joint_names = list(record.names)
+    points = []
+    for waypoint in record.points:
+        point = make_point()
+        point.time_from_start.sec, point.time_from_start.nanosec = waypoint.time
+        _fill_arrays(point, waypoint, POINT_FIELDS)
+        points.append(point)
+    message.points = points
+
+
+def _read_header(message: Any) -> tuple[tuple[int, int], str]:
+    header = message.header
+    return (header.stamp.sec, header.stamp.nanosec), header.frame_id
+
+
+def _fill_header(message: Any, record: JointStateRecord | TrajectoryRecord) -> None:
+    header = message.header
+    header.stamp.sec, header.stamp.nanosec = record.stamp
+    header.frame_id = record.frame_id
+
+
+def _fill_arrays(message: Any, record: object, fields: Iterable[str]) -> None:
     # rclpy accepts an array.array unchanged, but checks every element of a list.
-    message.position = array('d', data.position.tobytes())
-    message.velocity = array('d', data.velocity.tobytes())
-    message.effort = array('d', data.effort.tobytes())
+    for field in fields:
+        setattr(message, field, array('d', getattr(record, field).tobytes()))
 
 
 def _make_read_only(values: Any) -> Array:
