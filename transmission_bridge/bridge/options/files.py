@@ -5,7 +5,8 @@
 The files that hold parameters and numbers: of ROS, and of the parameter ``tuned_file``.
 
 The node and tools read and write them. The form of ``tuned_file`` is fixed, because robots have
-such files.
+such files: JSON, ``{"node": NODE, "transmissions": {NAME: {"type": TYPE, "numbers": {PARAMETER:
+[NUMBER, NUMBER OF THE URDF]}}}}``. Only services of the node write it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
+#: The key of the parameters of a node in a parameter file of ROS.
 PARAMETERS = 'ros__parameters'
 
 #: Infinity in YAML.
@@ -139,7 +141,11 @@ _DAMAGED = ValueError, LookupError, TypeError, AttributeError, RecursionError
 
 
 class _Entry(NamedTuple):
-    """The type of a transmission; by parameter, a number and the URDF's number it replaced."""
+    """
+    The entry of a transmission; its fields are the keys in the file.
+
+    :param numbers: By parameter, a number and the URDF's number that it replaced.
+    """
 
     type: str
     numbers: dict[str, tuple[float, float]]
@@ -147,7 +153,9 @@ class _Entry(NamedTuple):
 
 class TunedFile:
     """
-    The numbers in the file.
+    The numbers in a ``tuned_file``, read again for each call.
+
+    The node and ``compile`` read it; two nodes do not share one.
 
     :param path: The file, ``~`` for the home folder.
     :param node: Name of the bridge with its namespace; empty to read the file of any bridge.
@@ -292,9 +300,9 @@ def _make_entry(
         {key: (number, tunables[key].default) for key, number in numbers.items()},
     )
     if before is not None and before.type == entry.type:
-        for key, pair in before.numbers.items():
-            if key in tunables and pair[1] == tunables[key].default:
-                entry.numbers.setdefault(key, pair)
+        for key, (number, urdf) in before.numbers.items():
+            if key in tunables and urdf == tunables[key].default:
+                entry.numbers.setdefault(key, (number, urdf))
     return entry
 
 

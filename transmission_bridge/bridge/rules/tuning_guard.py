@@ -4,7 +4,9 @@
 """
 Limits on changes of a transmission while its joints are commanded.
 
-A bridge calls it before it replaces maps. It writes nothing.
+The node asks its bridge to call it before each change of numbers while the bridge is active. It
+writes no state, and warm starts only of the new maps. Bounds are those of the option
+``tuning_guard``, which users read.
 """
 
 from __future__ import annotations
