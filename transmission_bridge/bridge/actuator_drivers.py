@@ -150,7 +150,7 @@ class DriverUnits:
     Conversion between the units of the drivers and SI at the motors.
 
     The number in SI is the driver's number times its scale. Rows are position, velocity (and
-    acceleration), effort, in the order of :attr:`all_units` of an actuator.
+    acceleration), effort, in the order of ``all_units`` in ``robot.units``.
 
     :ivar scales: Shape ``(3, n_actuators)``; ``None`` if all units are SI.
     """

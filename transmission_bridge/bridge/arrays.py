@@ -81,11 +81,11 @@ class Arrays:
         is_end, made = motion.pattern.is_end, list[PlainArray]()
         active = ledger.actuators.copy()
         if is_end:
-            told = ledger.array_numbers
+            last = ledger.array_numbers
             # The array may have been clipped to a limit, or rounded by its unit.
-            is_same = np.isclose(active[VELOCITY], told[VELOCITY], rtol=1e-9, atol=0.0)
-            active[VELOCITY] = np.where(is_same, told[VELOCITY], 0.0)
-            active[EFFORT] = told[EFFORT]
+            is_same = np.isclose(active[VELOCITY], last[VELOCITY], rtol=1e-9, atol=0.0)
+            active[VELOCITY] = np.where(is_same, last[VELOCITY], 0.0)
+            active[EFFORT] = last[EFFORT]
         outward, _ = plan.outward.mask_outward(ledger.joints[VELOCITY:], state)
         rates = active[VELOCITY:]
         rates[plan.robot.actuators_of(outward) & ~np.isnan(rates)] = 0.0

@@ -96,9 +96,9 @@ class Bridge:
         if not present.options.tuning_guard:
             return
         ledger, after = self.gate.ledger, Plan(robot, present.options)
-        _, told = next(ledger.list_final_numbers())
+        _, sent = next(ledger.list_final_numbers())
         measured = self.states.read_values(now)[0]
-        position = np.where(np.isnan(measured), told[0], measured)
+        position = np.where(np.isnan(measured), sent[0], measured)
         live = ledger.mask_commanded_joints(now)
         # Several small changes in a short time are a large one.
         recent = {plan: at for plan, at in self._former.items() if abs(now - at) <= _WINDOW}

@@ -35,13 +35,15 @@ from transmission_bridge.types import Array, Mask
 #: Time without a message after which a topic expires if another one of its joint continues [s].
 _EXPIRY = 1.0
 
-#: A constant effort is still a command.
+#: Rows that another interface may replace; a constant effort is still a command.
 _MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
 
 
 class InterfaceHistory:
     """
     The interface of each joint that changed last (``several_interfaces: latest``).
+
+    With this option the gate passes each command, except trajectories, in the order of receipt.
 
     ros2_control never clears an interface that its controller released: an old position remains
     beside the velocity of the next controller. The interface that changed last counts. It is
@@ -122,7 +124,8 @@ class Gate:
     :ivar plan: The plan in use; :meth:`replace_plan` alone sets it.
     :ivar ledger: The active commands, for others to read.
     :ivar arrays: The plain arrays.
-    :ivar reached: Namespaces with sent commands, and namespaces with sent trajectories.
+    :ivar reached: Namespaces with sent commands, and namespaces with sent trajectories, which
+        diagnostics read.
     """
 
     def __init__(
@@ -277,24 +280,25 @@ class Gate:
         if motion.trajectory is not None:
             raise error
         robot, named, expiring = self.plan.robot, motion.pattern.named, verdict.expiring
-        mine = named
+        # Joints that lose their numbers of this message.
+        lost = named
         if self.plan.divides and verdict.joints is not None:
-            mine = expiring = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
-        self.ledger.record_rejection(mine)
+            lost = expiring = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
+        self.ledger.record_rejection(lost)
         if expiring is not None:
             others = motion.expiring
             motion.expiring = expiring if others is None else others | expiring
-        if not (named & ~mine).any():
+        if not (named & ~lost).any():
             raise error
-        names = list_names(robot.joint_names, named & mine)
+        names = list_names(robot.joint_names, named & lost)
         rejected = {('rejected', f'{name} ({verdict.reason})') for name in names}
         self.ledger.count_changes(motion.route, rejected)
-        names = list_names(robot.joint_names, mine)
+        names = list_names(robot.joint_names, lost)
         motion.changes = {change for change in motion.changes if change[1] not in names}
-        motion.values[:, mine] = np.nan
+        motion.values[:, lost] = np.nan
         if motion.sent.size:
-            motion.sent[:, robot.actuators_of(mine)] = np.nan
-        motion.pattern = self.plan.find_pattern(COMMAND, (motion.pattern.mask & ~mine).tobytes())
+            motion.sent[:, robot.actuators_of(lost)] = np.nan
+        motion.pattern = self.plan.find_pattern(COMMAND, (motion.pattern.mask & ~lost).tobytes())
 
     # -- ends ------------------------------------------------------------------------------------
 

@@ -49,7 +49,8 @@ class Ledger:
 
     A new command replaces all modes of its joints. An entry is closed by :meth:`close_entries`
     after its end was sent, or by :meth:`reset`. The numbers of a trajectory do not exist before it
-    has ended. Public arrays are read-only views; only methods change them.
+    has ended. Public arrays are read-only views; only methods change them. Times [s] are by the
+    clock of the gate.
 
     :param facts: Names, members and timeouts, which tuning does not change.
     :ivar joints: Numbers of the joints that exist, rows position, velocity, effort, NaN: none,

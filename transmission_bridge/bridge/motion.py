@@ -136,7 +136,7 @@ class Motion:
 @dataclass(frozen=True, slots=True, eq=False)
 class SentTrajectory:
     """
-    A trajectory, and the numbers that are active after it.
+    A trajectory, and the numbers that are active after it; times are by the clock of the gate.
 
     :param named: Mask of the joints that it names, shape ``(n_joints,)``.
     :param joints: Mask of these and the coupled joints that hold; it ends their commands.

@@ -4,8 +4,8 @@
 """
 Recorded JointState messages, mapped one by one by the same code as live messages.
 
-``convert`` in tools makes one for each robot and direction, and calls it in the order of the
-recording. Actuator to joint, its bytes have to be the bytes that the node publishes.
+``convert`` in tools makes one for each topic to write, and calls it in the order of the recording.
+From actuators to joints its bytes have to be the bytes that the node publishes.
 """
 
 from __future__ import annotations

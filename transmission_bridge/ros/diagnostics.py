@@ -48,7 +48,7 @@ _LEASE = 25.0
 
 class NodeFacts(NamedTuple):
     """
-    Facts about the node itself.
+    Facts about the node itself, which the node makes for each look.
 
     :param state: State of its life cycle.
     :param failure: Reason why the last transition failed; empty if it succeeded.

@@ -6,8 +6,8 @@ Diagnostics of a configured bridge: topics, actuators, joints, transmissions and
 
 The node looks once a second, in the thread of the bridge, and only reads it, except that turns
 forget the joints that they report. ``watch`` and other subscribers rely on the names of statuses
-and keys; words of messages and values may change. Functions are parts of :class:`BridgeWatch`,
-public for their tests.
+and keys, and on values that are numbers, states or units; sentences may change. Functions are
+parts of :class:`BridgeWatch`, public for their tests.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from transmission_bridge.errors import clipped, shortened
 
-#: The levels of diagnostic_msgs/DiagnosticStatus.
+#: The levels of diagnostic_msgs/DiagnosticStatus; greater: worse.
 OK, WARN, ERROR = 0, 1, 2
 
 #: Largest length of the name of a status and of a key; received names may be of any length.

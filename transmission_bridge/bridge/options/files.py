@@ -6,7 +6,8 @@ The files that hold parameters and numbers: of ROS, and of the parameter ``tuned
 
 The node and tools read and write them. The form of ``tuned_file`` is fixed, because robots have
 such files: JSON, ``{"node": NODE, "transmissions": {NAME: {"type": TYPE, "numbers": {PARAMETER:
-[NUMBER, NUMBER OF THE URDF]}}}}``. Only services of the node write it.
+[NUMBER, NUMBER OF THE URDF]}}}}``. Only the node writes it: an empty one when it is configured,
+then the numbers of its services.
 """
 
 from __future__ import annotations
@@ -312,14 +313,14 @@ def _explain_rejection(
     """Return the reason why the numbers of a transmission are not valid; empty if they are."""
     tunables, numbers = _list_tunables(robot, name), entry.numbers
     type_name = robot.description.transmission(name).type if name in robot.transmissions else None
-    was = {'type': entry.type, **{key: urdf for key, (_, urdf) in numbers.items()}}
-    now: dict[str, Any] = {
-        key: one.default for key, one in tunables.items() if one.shapes_map or key in was
+    old = {'type': entry.type, **{key: urdf for key, (_, urdf) in numbers.items()}}
+    new: dict[str, Any] = {
+        key: one.default for key, one in tunables.items() if one.shapes_map or key in old
     }
-    now['type'] = type_name
-    for key in sorted({*was, *now}):
-        if was.get(key) != now.get(key):
-            return f'they replaced {key} = {was.get(key)!r}, but the URDF now has {now.get(key)!r}'
+    new['type'] = type_name
+    for key in sorted({*old, *new}):
+        if old.get(key) != new.get(key):
+            return f'they replaced {key} = {old.get(key)!r}, but the URDF now has {new.get(key)!r}'
     for key, (number, _) in numbers.items():
         # Other numbers are also valid with another offset.
         is_dependency = tunables[key].shapes_map and tunables[key].path[-1] != 'offset'

@@ -234,6 +234,7 @@ class BridgeOptions:
             allowed, span = option.metadata['choices'], option.metadata['span']
             if allowed and value not in allowed:
                 raise make_option_error(option.name, ' or '.join(map(repr, allowed)), value)
+            # Periods of wrap_period are checked with the robot, see list_wrap_periods.
             if span is not None and isinstance(option.default, float | int):
                 span.check_option(option.name, value)
         if not self.actuator_state_topics or not all(self.actuator_state_topics):

@@ -4,7 +4,7 @@
 """
 Actuator messages to joint states: latest numbers and turns.
 
-Names below are for node and tools; the modules of ``bridge`` import each other directly.
+Node and tools import the names below; most modules of ``bridge`` import each other directly.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ class HeardDriver:
     :ivar stamp: Stamp of its last message, ``None``: forgotten.
     :ivar heard: Time of receipt of its last message [s].
     :ivar layout: Layout of its last message, if the next one needs no look-up.
-    :ivar target: The numbers of its messages, if they are a block; else ``None``.
+    :ivar target: View of the numbers in the states that its messages replace, if they are a block;
+        else ``None``.
     :ivar has_blanks: Whether a position in its last message was not a number.
     """
 

@@ -95,6 +95,7 @@ class States:
         self.turns = None if index.encoders is None else Turns(index.encoders)
         self.spells, self.pace = Spells(index.count), Pace()
         self._state_timeout = options.state_timeout
+        # In place of a driver without messages: its timeout and its look-up.
         self._stranger = HeardDriver(
             _NOBODY, Entries(slice(0), None, 0, (), None), options.state_timeout
         )
@@ -538,6 +539,9 @@ class SensorPath(States):
 
     Absolute positions are mapped like positions, torques like efforts. With
     ``ignore_absolute_encoder`` absolute positions pass to the joint of the same role.
+
+    Channels pass the messages, services of zeroing read the numbers, and the session resets it and
+    lets its time pass.
 
     :param interface: ``absolute_position`` or ``torque``.
     :param field: The JointState field that contains it: ``position`` or ``effort``.

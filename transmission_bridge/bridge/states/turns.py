@@ -72,9 +72,9 @@ class OpenTurn:
     :param actuators: Actuators in an unknown turn.
     :param joints: Joints that are unknown for this reason.
     :param candidates: Positions of these joints for each candidate turn.
-    :param reason: ``several`` candidates, ``none``, ``unlimited`` (limits cannot determine it),
-        ``fast`` (turns cannot be counted between readings) or ``wrong`` (``wrap_period`` or
-        ``position_unit`` is wrong).
+    :param reason: Part of public keys of diagnostics: ``several`` candidates, ``none``,
+        ``unlimited`` (limits cannot determine it), ``fast`` (turns cannot be counted between
+        readings) or ``wrong`` (``wrap_period`` or ``position_unit`` is wrong).
     :param words: The found, and for ``wrong`` the expected, value.
     """
 
