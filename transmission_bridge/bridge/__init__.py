@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The bridge without a node: plan, memory, rules, readers and outlets. Needs numpy and lxml."""
+"""
+The bridge without a node: plan, memory, rules, readers and outlets. Needs numpy and lxml.
+
+Other rooms import from here, and from ``options``, ``states`` and ``diagnostics`` below.
+"""
 
 from __future__ import annotations
 

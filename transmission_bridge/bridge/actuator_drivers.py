@@ -4,7 +4,8 @@
 """
 The drivers of the actuators: the names and the units that they use. Everything inside is SI.
 
-A plan, states and tools make these objects once for a robot. Nothing changes them afterwards.
+Plans, state maps and tools make these objects for a robot. Nothing changes them afterwards. Users
+spell the names in the option ``actuator_names`` and in the topics of drivers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from transmission_bridge.types import Array, Index
 
 
 class Recipient(NamedTuple):
-    """The actuators of one driver in a message: their names there, and their indices."""
+    """
+    The actuators of one driver in a message.
+
+    :param namespace: Namespace of the driver's topics, as in :class:`DriverNames`.
+    :param names: Their names there.
+    :param places: Their indices.
+    """
 
     namespace: str
     names: tuple[str, ...]
@@ -60,13 +67,14 @@ class DriverNames:
                 expected = f'{name} behind {topics[name]} only'
                 raise make_option_error('actuator_names', expected, entry, why)
         self._actuators = tuple(actuators)
-        self._places: dict[str, tuple[str, str]] = {}
+        #: Namespace and the driver's name of each actuator.
+        self._addresses: dict[str, tuple[str, str]] = {}
         for topic, driver_name, name in self._entries:
-            self._places.setdefault(name, (_namespace_of(topic), driver_name))
+            self._addresses.setdefault(name, (_namespace_of(topic), driver_name))
         for name in actuators:
-            self._places.setdefault(name, ('', name))
+            self._addresses.setdefault(name, ('', name))
         taken: dict[tuple[str, str], str] = {}
-        for name, (namespace, driver_name) in self._places.items():
+        for name, (namespace, driver_name) in self._addresses.items():
             other = taken.setdefault((namespace, driver_name), name)
             if other != name:
                 topic = f'{namespace}actuator_commands'
@@ -77,12 +85,12 @@ class DriverNames:
                     f'{driver_name}={name}',
                     f'{other} and {name} would both be {driver_name} on {topic}',
                 )
-        self.namespaces = tuple(dict.fromkeys(self._places[a][0] for a in actuators)) or ('',)
+        self.namespaces = tuple(dict.fromkeys(self._addresses[a][0] for a in actuators)) or ('',)
 
     @property
     def driver_names(self) -> dict[str, str]:
         """The drivers' names of the actuators, after the namespace of their topics."""
-        return {name: ''.join(place) for name, place in self._places.items()}
+        return {name: ''.join(address) for name, address in self._addresses.items()}
 
     def find_topic_entries(self, name: str) -> dict[str, str]:
         """
@@ -99,9 +107,9 @@ class DriverNames:
         """Return the drivers of some actuators, each with its own in the same order."""
         shares: dict[str, list[int]] = {}
         for actuator in actuators:
-            shares.setdefault(self._places[self._actuators[actuator]][0], []).append(actuator)
+            shares.setdefault(self._addresses[self._actuators[actuator]][0], []).append(actuator)
         return [
-            Recipient(ns, tuple(self._places[self._actuators[p]][1] for p in places), places)
+            Recipient(ns, tuple(self._addresses[self._actuators[p]][1] for p in places), places)
             for ns, places in shares.items()
         ]
 
@@ -142,7 +150,7 @@ class DriverUnits:
     Conversion between the units of the drivers and SI at the motors.
 
     The number in SI is the driver's number times its scale. Rows are position, velocity (and
-    acceleration), effort.
+    acceleration), effort, in the order of ``all_units`` in ``robot.units``.
 
     :ivar scales: Shape ``(3, n_actuators)``; ``None`` if all units are SI.
     """

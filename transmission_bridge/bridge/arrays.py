@@ -4,8 +4,9 @@
 """
 Plain arrays to the drivers: a projection of the ledger.
 
-The gate owns the one object and calls it for every command and end. The ledger keeps the numbers
-that were sent.
+The gate owns the one object. It calls it for every command after the ledger has recorded it, and
+for every end before the ledger closes it. The ledger keeps the numbers of the arrays that were
+sent.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Arrays:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every array; the counts stay."""
+        """Forget which arrays were not sent; the counts stay."""
         self.missing: dict[str, tuple[str, ...]] = {}
 
     def make_arrays(
@@ -78,19 +79,19 @@ class Arrays:
     ) -> list[PlainArray]:
         """Return the arrays for the modes and drivers of a command, or of an end."""
         is_end, made = motion.pattern.is_end, list[PlainArray]()
-        going_on = ledger.actuators.copy()
+        active = ledger.actuators.copy()
         if is_end:
-            told = ledger.array_numbers
+            last = ledger.array_numbers
             # The array may have been clipped to a limit, or rounded by its unit.
-            is_same = np.isclose(going_on[VELOCITY], told[VELOCITY], rtol=1e-9, atol=0.0)
-            going_on[VELOCITY] = np.where(is_same, told[VELOCITY], 0.0)
-            going_on[EFFORT] = told[EFFORT]
+            is_same = np.isclose(active[VELOCITY], last[VELOCITY], rtol=1e-9, atol=0.0)
+            active[VELOCITY] = np.where(is_same, last[VELOCITY], 0.0)
+            active[EFFORT] = last[EFFORT]
         outward, _ = plan.outward.mask_outward(ledger.joints[VELOCITY:], state)
-        rates = going_on[VELOCITY:]
+        rates = active[VELOCITY:]
         rates[plan.robot.actuators_of(outward) & ~np.isnan(rates)] = 0.0
         for namespace, order in plan.orders.items():
             for row in np.flatnonzero(~np.isnan(motion.sent[:, order]).all(axis=1)).tolist():
-                values, bounds = going_on[row, order], plan.motor_bounds[:, row, order]
+                values, bounds = active[row, order], plan.motor_bounds[:, row, order]
                 topic, lacking = f'{namespace}actuator_{FIELDS[row]}_commands', tuple[int, ...]()
                 if is_end:
                     sent = motion.sent[row, order]

@@ -4,7 +4,9 @@
 """
 The only way to the drivers: every motion passes its rules, is recorded, and leaves by outlets.
 
-The numbered promises at the top of docs/commands_and_states.md name the rules that keep them.
+Channels and the session of the node call it in one thread; a bridge resets it and replaces its
+plan. The gate alone writes the ledger and calls ``send``. The numbered promises at the top of
+docs/commands_and_states.md name the rules that keep them.
 """
 
 from __future__ import annotations
@@ -33,13 +35,15 @@ from transmission_bridge.types import Array, Mask
 #: Time without a message after which a topic expires if another one of its joint continues [s].
 _EXPIRY = 1.0
 
-#: A constant effort is still a command.
+#: Rows that another interface may replace; a constant effort is still a command.
 _MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
 
 
 class InterfaceHistory:
     """
     The interface of each joint that changed last (``several_interfaces: latest``).
+
+    With this option the gate passes each command, except trajectories, in the order of receipt.
 
     ros2_control never clears an interface that its controller released: an old position remains
     beside the velocity of the next controller. The interface that changed last counts. It is
@@ -54,7 +58,9 @@ class InterfaceHistory:
     def reset(self) -> None:
         """Forget all commands."""
         self._now = -np.inf
+        # The last number of each interface, and the time of its last message [s].
         self._last, self._heard = np.full((2, *self._shape), np.nan)
+        # Time of the last message that named a joint, by any interface [s].
         self._named: Array = np.full(self._shape[1], np.nan)
         # No row of a joint: unknown.
         self._latest: Mask = np.zeros(self._shape, dtype=bool)
@@ -106,7 +112,8 @@ class Gate:
     """
     Passes commands and ends to the drivers, and remembers what it sent.
 
-    Times ``now`` [s] are of any clock, the same one for all methods. A command that is rejected
+    Times ``now`` [s] are of any clock, the same one for all methods and for the states; if it goes
+    backwards, every command ends. A command that is rejected
     changes nothing, except that joints rejected alone and joints that cannot be mapped end their
     active velocities and efforts.
 
@@ -114,10 +121,11 @@ class Gate:
     :param states: What is known of the actuators.
     :param send: Receives the messages of one motion. If it raises an error, an end is not recorded
         and is repeated.
-    :ivar plan: The plan in use.
-    :ivar ledger: The active commands.
+    :ivar plan: The plan in use; :meth:`replace_plan` alone sets it.
+    :ivar ledger: The active commands, for others to read.
     :ivar arrays: The plain arrays.
-    :ivar reached: Namespaces with sent commands, and namespaces with sent trajectories.
+    :ivar reached: Namespaces with sent commands, and namespaces with sent trajectories, which
+        diagnostics read.
     """
 
     def __init__(
@@ -130,6 +138,7 @@ class Gate:
         # A single driver that uses the names of the URDF counts as reached.
         is_plain = all(name == other for name, other in plan.drivers.driver_names.items())
         self.reached = ({''}, {''}) if is_plain else (set[str](), set[str]())
+        # Outlets of the last message: a stream repeats them, and ``reached`` then stays as it is.
         self._outlets: Outlets = ()
 
     def reset(self) -> None:
@@ -140,7 +149,11 @@ class Gate:
         self.plan.stream.forget_solutions()
 
     def replace_plan(self, plan: Plan) -> None:
-        """Use another plan for the next message; see :meth:`Ledger.replace_facts`."""
+        """
+        Use another plan for the next message; see :meth:`Ledger.replace_facts`.
+
+        Only for :meth:`Bridge.replace_robot`, which also converts the states.
+        """
         self.ledger.replace_facts(self.plan, plan)
         self.plan = plan
 
@@ -205,8 +218,10 @@ class Gate:
 
     def send_motion(self, motion: Motion, state: KnownState, stamp: Stamp) -> None:
         """
-        Send a command or a trajectory.
+        Send a command or a trajectory that a reader of the plan has made.
 
+        :param motion: Changed in place.
+        :param state: The known state now; the ledger has noted its time.
         :raises MessageError: If it is rejected. State is unchanged, except that joints rejected
             alone, and joints that cannot be mapped, end active velocities and efforts.
         """
@@ -265,24 +280,25 @@ class Gate:
         if motion.trajectory is not None:
             raise error
         robot, named, expiring = self.plan.robot, motion.pattern.named, verdict.expiring
-        mine = named
+        # Joints that lose their numbers of this message.
+        lost = named
         if self.plan.divides and verdict.joints is not None:
-            mine = expiring = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
-        self.ledger.record_rejection(mine)
+            lost = expiring = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
+        self.ledger.record_rejection(lost)
         if expiring is not None:
             others = motion.expiring
             motion.expiring = expiring if others is None else others | expiring
-        if not (named & ~mine).any():
+        if not (named & ~lost).any():
             raise error
-        names = list_names(robot.joint_names, named & mine)
+        names = list_names(robot.joint_names, named & lost)
         rejected = {('rejected', f'{name} ({verdict.reason})') for name in names}
         self.ledger.count_changes(motion.route, rejected)
-        names = list_names(robot.joint_names, mine)
+        names = list_names(robot.joint_names, lost)
         motion.changes = {change for change in motion.changes if change[1] not in names}
-        motion.values[:, mine] = np.nan
+        motion.values[:, lost] = np.nan
         if motion.sent.size:
-            motion.sent[:, robot.actuators_of(mine)] = np.nan
-        motion.pattern = self.plan.find_pattern(COMMAND, (motion.pattern.mask & ~mine).tobytes())
+            motion.sent[:, robot.actuators_of(lost)] = np.nan
+        motion.pattern = self.plan.find_pattern(COMMAND, (motion.pattern.mask & ~lost).tobytes())
 
     # -- ends ------------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@
 """
 Settings and numbers that are accepted, and are probably not what was meant.
 
-The node calls these functions at configure, and ``check`` in tools. No rule depends on their
-findings.
+The node calls them when it is configured, numbers also after tuning, and ``check`` in tools calls
+them for files. No rule depends on their findings; words and bounds may change.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _list_commands(
 #: Largest position limits (joints of real robots turn three times in each direction) and offsets.
 _LIMITS, _OFFSETS = {'rad': 6.0 * math.pi, 'm': 20.0}, {'rad': 2.0 * math.pi, 'm': 4.0}
 
-#: Whether it is odd, element, subject, message, expectation and finding.
+#: Whether it is odd, and then element, subject, message, expectation and finding.
 _Judgement: TypeAlias = tuple[bool, Any, str, str, str, str]
 
 #: Rounding of the limits of a joint that follows another joint [rad or m].

@@ -4,8 +4,9 @@
 """
 Steps common to all received messages: name look-up, stamp, counts; stalls of the process.
 
-Readers, states and channels call these. Channels write the statistics of topics, the ledger writes
-the counts of commands, and diagnostics read both.
+Readers, states, channels and the session call these in one thread. Channels write the statistics
+of topics, the ledger writes the counts of commands, and diagnostics read both: reasons and names
+of counts are keys of diagnostics.
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ class LayoutCache(Generic[Value]):
     """
     A value for each layout, or the error that rejects its messages.
 
+    It keeps a value as long as the layout exists, which the reader of the messages decides.
+
     :param make: Makes a value; a :class:`MessageError` is also remembered.
     """
 
@@ -169,6 +172,8 @@ class StampFilter:
         set_anew: Callable[[], None],
     ) -> None:
         self._clock, self._note, self._set_anew = clock, note, set_anew
+        # The last reading of the clock, the latest stamp that it allows, and the times of receipt
+        # for which it is used [s]; _check_stamp writes them.
         self._time = NO_STAMP
         self._seconds, self._nanoseconds = NO_STAMP
         self._since = self._until = -math.inf
@@ -179,7 +184,7 @@ class StampFilter:
 
         :param topic: Topic of the message.
         :param stamp: Its stamp.
-        :param now: Time of receipt [s].
+        :param now: Time of receipt [s], by a clock that need not be the node's.
         """
         # Comparing integers takes half the time of comparing tuples.
         seconds, nanoseconds = stamp
@@ -192,17 +197,17 @@ class StampFilter:
         return self._check_stamp(topic, stamp, now)
 
     def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
-        before, time = self._time, self._clock()
-        self._time = time
-        if time < before or before == NO_STAMP != time:
+        before, present = self._time, self._clock()
+        self._time = present
+        if present < before or before == NO_STAMP != present:
             self._set_anew()
-        latest = divmod(time[0] * BILLION + time[1] + STAMP_TOLERANCE, BILLION)
-        limit = self._seconds, self._nanoseconds = LAST_STAMP if time == NO_STAMP else latest
+        latest = divmod(present[0] * BILLION + present[1] + STAMP_TOLERANCE, BILLION)
+        limit = self._seconds, self._nanoseconds = LAST_STAMP if present == NO_STAMP else latest
         self._since = now
         # A clock without a time may get one at any moment.
-        self._until = now + _VALIDITY if time != NO_STAMP else now
+        self._until = now + _VALIDITY if present != NO_STAMP else now
         if stamp == NO_STAMP:
-            return time
+            return present
         if not is_possible(stamp):
             reason, advice = 'bad_stamp', 'Fill header.stamp from the clock of the sending node'
             what = f'is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, found '
@@ -213,14 +218,14 @@ class StampFilter:
                 'Synchronise the clocks, and give both nodes the same ',
             )
             advice += 'use_sim_time'
-            lead = stamp[0] - time[0] + (stamp[1] - time[1]) / BILLION
+            lead = stamp[0] - present[0] + (stamp[1] - present[1]) / BILLION
             what = f"is {lead:.3f} s ahead of this node's clock, expected "
             what += f'{STAMP_TOLERANCE / BILLION:g} s at most'
         else:
             return stamp
         used = 'the time of receipt is used instead'
         self._note(topic, reason, f'header.stamp {what}; {used}. {advice}')
-        return time
+        return present
 
 
 # -- Counts --------------------------------------------------------------------------------------
@@ -229,6 +234,8 @@ class StampFilter:
 class TopicStatistics:
     """
     Counts of one input topic since the node was configured.
+
+    The input topics in channels write them, and reset the two times when they open.
 
     :param topic: Name of the topic before remapping.
     :ivar received: Messages received while active.
@@ -270,6 +277,9 @@ class CommandCounts:
     """
     Counts of the commands of one source, by joint.
 
+    A rule names a field in its verdict, and diagnostics use the names of the fields as keys, so
+    they are fixed. Each field except ``shares`` is a counter; a new one needs no registration.
+
     :param clamped: Commands clamped to the limits.
     :param limited: Commands rejected because of the limits.
     :param contested: Commands to a joint that another source had commanded before.
@@ -301,10 +311,13 @@ class StallWatch:
     """
     Detects stalls of the process by a timer, and rejects commands just after them.
 
-    Commands that waited in the middleware arrive at once when the process resumes.
+    Commands that waited in the middleware arrive at once when the process resumes. The session
+    resets it when it opens, and records ticks by a timer. Receivers of commands first compare
+    ``read_time`` with :attr:`calm_until`, which is faster than :meth:`check_receipt`.
 
     :param limit: Longest time between two ticks that is no stall [s].
-    :param read_time: Returns the time of the steady clock [s].
+    :param read_time: Returns the time of the steady clock [s], not of the clock of times of
+        receipt.
     :ivar period: Period for the timer that calls :meth:`record_tick` [s].
     :ivar calm_until: Time until which no command can have waited [s].
     """
@@ -316,6 +329,7 @@ class StallWatch:
 
     def reset(self) -> None:
         """Forget the last stall."""
+        # Time of the last sign of life, end of the rejections, and length of the last stall [s].
         self._ticked, self._blind_until, self._stood = self.read_time(), -math.inf, 0.0
         self.calm_until = self._ticked + self.limit
 

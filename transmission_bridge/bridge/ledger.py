@@ -8,7 +8,8 @@ Memory ends with knowledge: a number that was sent exists while the spell in whi
 lasts (:class:`~.states.knowledge.Spells`). A number that does not exist is not repeated, held or
 counted from, in any row and message. That its end is due outlives the number.
 
-The gate alone calls methods that write; rules, arrays and diagnostics read.
+The gate alone calls methods that write, :meth:`Ledger.update_clock` first for each message. Rules,
+arrays, diagnostics, services of the node and the guard of tuning read.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Ledger:
 
     A new command replaces all modes of its joints. An entry is closed by :meth:`close_entries`
     after its end was sent, or by :meth:`reset`. The numbers of a trajectory do not exist before it
-    has ended. Public arrays are read-only views; only methods change them.
+    has ended. Public arrays are read-only views; only methods change them. Times [s] are by the
+    clock of the gate.
 
     :param facts: Names, members and timeouts, which tuning does not change.
     :ivar joints: Numbers of the joints that exist, rows position, velocity, effort, NaN: none,
@@ -81,20 +83,25 @@ class Ledger:
         self._told_joints: Array = self._of_joints[0]
         self._told_actuators: Array = self._of_actuators[0]
         self._joints, self._actuators = self._of_joints[1], self._of_actuators[1]
+        # Numbers of the last plain arrays, see array_numbers.
         self._array: Array = np.zeros_like(self._actuators)
         views = [numbers.view() for numbers in (self._joints, self._actuators, self._array)]
         for view in views:
             view.flags.writeable = False
         self.joints, self.actuators, self.array_numbers = views
         self.trajectories = Trajectories(self._reached)
+        # Joints with a next step that starts as measured, see compute_step_origins.
         self._was_rejected: Mask = np.zeros(n_joints, dtype=bool)
         self.has_rejected = False
         # The present spells, and the mask of the numbers that are unknown now, if any.
         self._spells: Array = np.full((len(FIELDS), n_actuators), np.nan)
         self._unknown: Mask | None = None
+        # Time of the last accepted command of each joint [s], from which its timeout counts.
         self._renewed: Array = np.full(n_joints, _NONE)
         self._keeps_effort: Mask = np.zeros(n_joints, dtype=bool)
+        # The time at the last message [s].
         self._latest = -np.inf
+        # Route of the last command to each joint; joints and route of the last command.
         self._routes = [''] * n_joints
         self._last_joints: Index | None = None
         self._last_route = ''
@@ -183,7 +190,7 @@ class Ledger:
 
     def update_clock(self, state: KnownState) -> None:
         """
-        Let time pass; call it first for each message.
+        Let time pass; the gate calls it first for each message and each look at timeouts.
 
         Every command ends if time went backwards; trajectories start and end. Numbers of spells
         that have ended do not exist any more.
@@ -344,7 +351,12 @@ class Ledger:
         self._renewed[due] = _NONE
 
     def replace_facts(self, before: RobotFacts, after: RobotFacts) -> None:
-        """Keep the numbers that the drivers were sent, and hold joints at these positions."""
+        """
+        Keep the numbers that the drivers were sent, and hold joints at these positions.
+
+        :param before: The robot that had these numbers.
+        :param after: The robot to use, with the same joints and actuators.
+        """
 
         def convert(joints: Array, actuators: Array) -> tuple[Array, Array]:
             sent = after.units.in_si(before.units.of_drivers(actuators))

@@ -4,8 +4,8 @@
 """
 The numbers of one message on their way to the drivers, and the trajectories that they have.
 
-A reader makes a motion, rules change it in place, and outlets read it. Only a ledger holds
-trajectories.
+A reader, or for an end the gate, makes a motion; rules and the gate change it in place; ledger and
+outlets read it. Only the ledger holds and changes trajectories after they were sent.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ class Pattern:
     """
     The structure of a motion, which follows from the values that its message gives.
 
-    Controllers repeat messages with the same structure.
+    Controllers repeat messages with the same structure, so a plan keeps patterns, and nothing may
+    change one.
 
+    :param kind: ``COMMAND``, ``TRAJECTORY`` or ``END``.
+    :param key: The bytes of ``mask``.
     :ivar mask: Mask of these values, shape ``(3, n_joints)``, in a trajectory ``(4, n_joints)``.
     :ivar complete: The same with the partners of these joints.
     :ivar named: Mask of the joints that the message commands.
@@ -104,15 +107,19 @@ class Motion:
     Rows are position, velocity, effort and, in a trajectory, acceleration; NaN: no command.
 
     :param route: Topic of the message.
-    :param pattern: Structure of the message; another one after joints were rejected alone.
+    :param pattern: Structure of the message; the gate replaces it after joints were rejected alone
+        or interfaces were chosen.
     :param values: Numbers of the joints, shape ``(3, n_joints)``, in a trajectory ``(4, n_points,
         n_joints)``.
-    :param sent: Numbers of the actuators in SI, rows as ``values``; the map sets them.
+    :param sent: Numbers of the actuators in SI, rows as ``values``; empty until the map sets it.
+        An end has NaN for the other actuators.
     :param trajectory: More about a trajectory; ``None`` for commands and ends.
-    :param due: Mask of the joints with commands that end.
-    :param expiring: Mask of the joints with rates that expire after a rejection; ``None``: none.
-    :param changes: Count of :class:`CommandCounts` and its key for each change.
-    :param shares: Remaining share of the effort of joints.
+    :param due: Mask of the joints with commands that end; the map adds those it cannot map.
+    :param expiring: Mask of the joints with rates that expire after a rejection; the gate collects
+        them; ``None``: none.
+    :param changes: Name of a field of :class:`CommandCounts` and its key for each change; reader
+        and gate add them.
+    :param shares: Remaining share of the effort of joints; the gate adds them.
     """
 
     route: str
@@ -129,7 +136,7 @@ class Motion:
 @dataclass(frozen=True, slots=True, eq=False)
 class SentTrajectory:
     """
-    A trajectory, and the numbers that are active after it.
+    A trajectory, and the numbers that are active after it; times are by the clock of the gate.
 
     :param named: Mask of the joints that it names, shape ``(n_joints,)``.
     :param joints: Mask of these and the coupled joints that hold; it ends their commands.
@@ -182,7 +189,7 @@ class Trajectories:
     The trajectories that were sent and have not ended.
 
     :param reached: Mask of the actuators of each joint, shape ``(n_joints, n_actuators)``.
-    :ivar sent: All of them.
+    :ivar sent: All of them, in another tuple after each change; gate and rules read it.
     """
 
     def __init__(self, reached: Mask) -> None:
@@ -219,7 +226,11 @@ class Trajectories:
         )
 
     def take_due(self, now: float) -> Iterator[SentTrajectory]:
-        """Remove and yield those that start or end until now [s], in the order of time."""
+        """
+        Remove and yield those that start or end until now [s], in the order of time.
+
+        The caller adds one that starts again as running, before it takes the next.
+        """
         while due := [one for one in self.sent if one.event <= now]:
             first = min(due, key=lambda one: one.event)
             self.sent = tuple(one for one in self.sent if one is not first)

@@ -4,7 +4,8 @@
 """
 Recorded JointState messages, mapped one by one by the same code as live messages.
 
-``convert`` in tools calls it. Its bytes have to be the bytes that the node publishes.
+``convert`` in tools makes one for each topic to write, and calls it in the order of the recording.
+From actuators to joints its bytes have to be the bytes that the node publishes.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ class OfflineBridge:
         timeouts are ignored.
     :param driver: Topic of the driver for ``joint_to_actuator``.
     :raises TransmissionBridgeError: If an option does not fit the robot.
-    :ivar plan: What follows from robot and options.
-    :ivar states: The latest numbers.
+    :ivar plan: The map of states, not a whole :class:`Plan`.
+    :ivar states: The latest numbers, of actuators or, in the other direction, of joints.
     :ivar rejected: Number of rejected messages, by source and reason.
     :ivar sentences: The error of the first of them, by source and reason.
     """

@@ -4,8 +4,8 @@
 """
 The messages to the drivers, from the numbers of actuators in SI.
 
-A plan makes them once for each pattern, and the gate calls them. Drivers rely on the topics and on
-every byte.
+A plan makes them once for each pattern, and the gate calls them for each message, in one thread.
+Drivers rely on topics, names, units and NaN. A template of bytes is the only memory of an outlet.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class TrajectoryOutlet:
     def make_message(self, motion: Motion, shift: Array | None, stamp: Stamp) -> Outgoing:
         """Return the trajectory; header and times are those of the joints."""
         assert motion.trajectory is not None
+        # A copy of the numbers, because the indices are a list.
         (record, filled, _), numbers = motion.trajectory, motion.sent[..., self._places]
         if shift is not None:
             numbers[POSITION] -= shift[self._places]

@@ -4,8 +4,10 @@
 """
 Everything that follows from a robot and the options of its bridge, and from nothing else.
 
-A bridge makes one for each set of numbers. Nothing writes it, except caches and the working memory
-of maps.
+A bridge makes one at its start, one for each change of numbers, and one for each check of a
+change. Nothing sets its attributes later. Caches, warm starts of maps, and the working memory of
+readers, outlets and state map change in the thread of the bridge; of these, only warm starts can
+change a result.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ class Plan(RobotFacts):
         super().__init__(robot, options)
         self.state_map = StateMap(robot, options)
         self.outward = Outward(self, may_reject=False)
-        names = split_pairs('actuator_names', options.actuator_names)
-        self.drivers = DriverNames(names, robot.actuator_names)
+        entries = split_pairs('actuator_names', options.actuator_names)
+        self.drivers = DriverNames(entries, robot.actuator_names)
         self.find_pattern = lru_cache(PATTERNS)(partial(Pattern, self))
         self.find_rules = lru_cache(PATTERNS)(
             lambda pattern: tuple(rule for kind in RULES for rule in kind.make(self, pattern))

@@ -4,7 +4,9 @@
 """
 From messages with commands of joints to motions; each names its joints and checks its form.
 
-The gate calls the reader of its plan. Reasons of errors are keys of diagnostics.
+The gate calls the reader of its plan. Senders rely on the forms of messages, and on the reasons of
+errors, which are keys of diagnostics and words of docs/commands_and_states.md; sentences may
+change.
 """
 
 from __future__ import annotations
@@ -156,8 +158,10 @@ class CommandReader:
     """
     Reads messages with commands of joints; names are looked up once per layout.
 
-    Position, velocity and effort of a message are commands, NaN means no command.
+    Position, velocity and effort of a message are commands, NaN means no command. Each motion has
+    arrays of its own. The readings of layouts are caches.
 
+    :param find_pattern: Returns the pattern of a kind of motion and a mask as bytes.
     :ivar names: The joint names that commands may use.
     """
 
@@ -166,6 +170,7 @@ class CommandReader:
         self.names = list_command_names(facts.robot)
         self._nothing = facts.nothing
         self._readings = LayoutCache(self._plan_layout)
+        # The last layout, and how to read it.
         self._layout: Layout | None = None
         self._reading = _Reading((), ())
 
@@ -303,7 +308,7 @@ class CommandReader:
     @staticmethod
     def check_waypoint_count(count: int) -> None:
         """
-        Reject a trajectory that would take too long to map.
+        Reject a trajectory that would take too long to map; channels check it before the decoding.
 
         :param count: Number of its waypoints.
         :raises MessageError: If there are too many (``too_many_points``).

@@ -4,7 +4,8 @@
 """
 The maps of a robot by options, and what the rules need to know of both.
 
-Rules see a plan as these facts. Nothing writes them after their construction.
+A plan is these facts with more; rules, readers and the ledger need no more. Nothing sets them
+after their construction; the rule that maps commands writes the warm starts of ``stream``.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ def load_transmissions(
 ) -> RobotTransmissions:
     """
     Return the maps of a robot with the numbers of its description, before any tuning.
+
+    The bridge's node and the tools that read its parameters call it, so that options mean the
+    same.
 
     :raises ParameterError: If an option cannot be used with this robot.
     :raises UnknownNameError: If an option contains a name that this robot does not have.
@@ -67,6 +71,8 @@ class RobotFacts:
     """
     Names, limits, units and coupled joints of a robot.
 
+    :ivar robot: The maps; ``options``: the options.
+    :ivar units: Units of the drivers.
     :ivar divides: Whether the joints of a transmission may be rejected alone, because a
         topic-based hardware component sends one message for the whole robot.
     :ivar chooses: Whether one of several interfaces of a joint is chosen.
@@ -77,7 +83,7 @@ class RobotFacts:
     :ivar motor_bounds: Limits of the actuators in SI, shape ``(2, 4, n_actuators)``, the same.
     :ivar groups: The joints that one transmission moves together.
     :ivar together: Indices of the joints that stop together because of too few actuators.
-    :ivar stream: Maps commands.
+    :ivar stream: Maps commands; its last solution is the warm start of the next one.
     :ivar nothing: A command to no joint, all NaN, shape ``(3, n_joints)``; must not be changed.
     """
 

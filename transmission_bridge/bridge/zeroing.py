@@ -5,7 +5,8 @@
 Zeroing: offsets for which present actuator positions map to wanted positions of joints.
 
 Services of the node and ``tune`` in tools call these functions. They return changes and write
-nothing.
+nothing; a service sets the offsets in the same callback, so that no message is between. It adds
+advice to errors with the reason ``held``; sentences and other reasons may change.
 """
 
 from __future__ import annotations
@@ -84,7 +85,12 @@ _NEAR, _NEAR_SLIDING, _NEAR_SHARE = 0.02, 0.002, 0.25
 
 
 class OffsetChange(NamedTuple):
-    """The offset of a joint or an actuator, and its new value."""
+    """
+    The offset of a joint or an actuator, and its new value.
+
+    :param tunable: The offset with its present value; its name is that of the parameter, without
+        prefix.
+    """
 
     tunable: Tunable
     new: float

@@ -4,8 +4,9 @@
 """
 The life-cycle node of the bridge: transitions, description and parameters.
 
-rclpy calls the transitions and callbacks in one thread. Names of parameters and services are
-public; a session has everything else.
+``bridge_node`` in ``ros.main`` makes it, and runs it by an executor of one thread: transitions,
+services, messages and timers never overlap. Names of parameters, services and states are public; a
+session has everything else.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def guard_transition(step: Step) -> Step:
 
     Both are logged with their reason, because rclpy discards exceptions of these callbacks. The
     node keeps the reason as ``failure`` until it is configured or activated, and the new state as
-    ``life_state``, because rclpy has no public access to its own.
+    ``life_state``, because rclpy has no public access to its own. Nothing else writes these two.
+    The name of the callback is ``on_`` and a key of ``_STATES``.
     """
 
     @functools.wraps(step)
@@ -146,6 +148,7 @@ class TransmissionBridge(LifecycleNode):
         self._session: BridgeSession | None = None
         self.life_state = 'unconfigured'
         self.failure = ''
+        #: Whether it was active once; written at activation, see _explain_waiting.
         self._was_active = False
         declare_options(self)
         text = 'Whether the node configures and activates itself when it has a description.'
@@ -154,14 +157,17 @@ class TransmissionBridge(LifecycleNode):
         self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
         self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
+        #: Warnings about the present numbers, which were logged.
         self._implausible: tuple[Finding, ...] = ()
         self._calibration = CalibrationServices(self, lambda: self._session, self._store_numbers)
         self._diagnostics = DiagnosticsPublisher(self, self.list_facts, self._log)
         accept_integers(self)
         reject_parameters(self, self._check_bridge_parameters)
         self.add_post_set_parameters_callback(self._apply_bridge_parameters)
+        # After the last service.
         guard_requests(self, self._live.apply_together)
         self._warn_of_unmatched()
+        #: The timer of the next automatic start, ``None``: none.
         self._starter: Any = None
         if self._autostart:
             self._start_soon()
@@ -259,7 +265,7 @@ class TransmissionBridge(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def shut_down(self) -> None:
-        """Shut the life cycle down, unless it is finalized."""
+        """Shut the life cycle down, unless it is finalized; the program calls it at its end."""
         if self.life_state != 'finalized':
             self.trigger_shutdown()
 
@@ -385,7 +391,7 @@ class TransmissionBridge(LifecycleNode):
             self.trigger_activate()
 
     def list_facts(self) -> NodeFacts:
-        """Return the facts of diagnostics about the node itself."""
+        """Return the facts about the node itself; the publisher of diagnostics calls it."""
         waiting, origin = self._explain_waiting(), self._description.origin
         about = self.life_state, self.failure, self.tuned_findings, waiting, origin
         return NodeFacts(*about, self._session)

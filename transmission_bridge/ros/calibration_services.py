@@ -9,6 +9,10 @@ positions. ``~/zero_from_absolute`` uses the joints' absolute encoders as target
 ``~/store_numbers`` sets given numbers. Each needs an active bridge, fresh states, and joints at
 rest. The numbers are set as parameters, atomically, so that other nodes are notified and
 ``ros2 param dump`` saves them, and written to ``tuned_file``.
+
+A node makes the services before it guards its requests. Each request runs as a whole in the thread
+of the node, so that no message comes between reading states and setting numbers. Names of services
+and parameters are public; their answers are sentences, which may change.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 """
 Publishers and subscriptions of the bridge, of every topic; its life cycle opens and closes them.
 
-A session makes them, by the rows of :mod:`~transmission_bridge.ros.topics`.
+A session makes them, by the rows of :mod:`~transmission_bridge.ros.topics`. All callbacks run in
+the one thread of the node's executor. Reasons of rejections are keys of diagnostics.
 """
 
 from __future__ import annotations
@@ -158,8 +159,11 @@ class InputTopics:
     """
     The subscriptions of a configured node; closed at first.
 
+    The session subscribes all topics before :meth:`open_topics`, sets :attr:`is_open` to close
+    them, and may open them again until :meth:`destroy_topics`.
+
     :param node: The node of the subscriptions.
-    :param time: Returns the time of receipt [s].
+    :param time: Returns the time of receipt [s], by the clock of the session.
     :param log: Receives rejected messages.
     :param robot: A message much larger than one with all names of the robot is rejected
         (``too_large``) before it is decoded.
@@ -168,8 +172,9 @@ class InputTopics:
     :ivar replace_stamp: See :meth:`StampFilter.replace_stamp`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
-    :ivar statistics: Counts by topic.
-    :ivar subscriptions: Subscriptions by topic.
+    :ivar statistics: Counts by topic, also by the one of a hosted driver; only receivers write
+        them.
+    :ivar subscriptions: Subscriptions by topic; names are before remapping.
     """
 
     def __init__(
@@ -326,11 +331,12 @@ class InputTopics:
 
 class OutputTopics:
     """
-    Life-cycle publishers.
+    The publishers of a configured node, which send only while it is active.
 
     :param node: The node of the publishers.
-    :ivar publishers: Publishers by topic.
-    :ivar senders: Functions that send a content to a driver, by topic.
+    :ivar publishers: Publishers by topic before remapping.
+    :ivar senders: Functions that send a content to a driver, by the topic of an :data:`Outgoing`;
+        :func:`add_driver_senders` fills it, and the session replaces those of hosted drivers.
     """
 
     def __init__(self, node: LifecycleNode) -> None:
@@ -339,7 +345,7 @@ class OutputTopics:
         self.senders: dict[str, Callable[[Any], object]] = {}
 
     def send_messages(self, messages: Iterable[Outgoing]) -> None:
-        """Send messages to the drivers."""
+        """Send messages to the drivers; only the gate calls it."""
         for topic, content in messages:
             self.senders[topic](content)
 

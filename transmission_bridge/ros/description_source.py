@@ -4,7 +4,8 @@
 """
 Receive the robot description: from a parameter, else from a latched topic.
 
-Each node owns one. It reads the text when it is configured or starts its driver.
+Each node owns one, and reads the text when it is configured or starts its driver. Parameter and
+topic are public, as in robot_state_publisher; the last message is the only memory.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class DescriptionSource:
     """
     The latest description; the topic is used while the parameter is empty.
 
+    The bridge's node handles changes of the parameter itself.
+
     :param node: The node of the parameter and the subscription.
     :param arrived: Called when the topic has another description.
     """
@@ -69,6 +72,7 @@ class DescriptionSource:
         self._node = node
         self._arrived = arrived
         self._log = ThrottledLog(node)
+        # Text of the last message, and whether it was received and empty.
         self._received = ''
         self._is_empty = False
         text = 'URDF text of the robot. If empty, the topic robot_description is used. Can be set '
@@ -77,7 +81,11 @@ class DescriptionSource:
         self._subscription = subscribe_bytes(node, PARAMETER, self._receive_message)
 
     def wait_for_message(self, seconds: float) -> None:
-        """Wait for a description on the topic: a latched one may not have arrived yet."""
+        """
+        Wait for a description on the topic: a latched one may not have arrived yet.
+
+        Other callbacks of the node wait as well; only the configuration calls it.
+        """
         qos = describe_endpoint(PARAMETER)['qos_profile']
         has_come, message = wait_for_message(
             String, self._node, PARAMETER, qos_profile=qos, time_to_wait=seconds

@@ -4,7 +4,8 @@
 """
 Publish diagnostics (REP 107) once a second in every state of the life cycle.
 
-The node owns the publisher. It reads the session and changes nothing.
+The bridge's node owns the publisher, whose timer runs in the thread of all callbacks and only
+reads the session. Names of statuses and keys are public, because ``watch`` and monitors read them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _LEASE = 25.0
 
 class NodeFacts(NamedTuple):
     """
-    Facts about the node itself.
+    Facts about the node itself, which the node makes for each look.
 
     :param state: State of its life cycle.
     :param failure: Reason why the last transition failed; empty if it succeeded.
@@ -82,7 +83,9 @@ class DiagnosticsPublisher:
         # Start of the session that was open at the last look, by the clock of times of receipt.
         self._opened: float | None = None
         self._events = EventHistory()
+        # Each opening of the session begins another log of its troubles.
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
+        # Time of the last look at the session [s] of the steady clock.
         self._looked = time.monotonic()
         # A plain publisher, because diagnostics are published in every state.
         self._publisher = node.create_publisher(
@@ -169,8 +172,8 @@ class DiagnosticsPublisher:
             outputs[topic] = find_peers(node, topic, publisher, rivals)
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
-                place, names, *others = outputs[topic]
-                outputs[topic] = Peers(place, ('this process', *names), *others)
+                peers = outputs[topic]
+                outputs[topic] = peers._replace(names=('this process', *peers.names))
         statuses = session.watch.inspect_bridge(look, inputs, outputs)
         return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
 

@@ -4,7 +4,8 @@
 """
 The node ``driver_node``: a driver in Python on topics, for a bridge in another process.
 
-Its parameters and topics are public. The driver runs in a thread of its own.
+``driver_node`` in ``ros.main`` makes it. Its parameters and topics are public. The driver runs in
+a thread of its own, all callbacks in the one thread of the executor.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class DriverNode(Node):
         declare_parameter(self, 'plugin', '', text, read_only=True)
         text = 'Seconds after the last message of commands at which velocities end.'
         declare_parameter(self, 'command_timeout', COMMAND_TIMEOUT, text, read_only=True)
+        #: The active driver; ``None`` until there is a usable description.
         self._hosted: HostedDrivers | None = None
         with report_bad_override(self, STATES):
             self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
@@ -98,7 +100,7 @@ class DriverNode(Node):
         self.get_logger().info(f'the driver is active: {shortened(names)}')
 
     def shut_down(self) -> None:
-        """Deactivate and clean up the driver."""
+        """Deactivate and clean up the driver; the program calls it at its end."""
         if self._hosted is not None:
             self._hosted.end()
 

@@ -8,7 +8,9 @@ A hosted driver is a driver on topics without the topics: it has the names of th
 would have as a process, so names, units, turns, timeouts and diagnostics are those of any driver.
 Its states and commands are also published while another node listens.
 
-The thread of a driver only asks the executor to take a state; all else runs in the executor.
+The thread of a driver only asks the executor to take a state, and logs; all else runs in the
+executor. A session and ``driver_node`` use these classes. Names of topics, and of the statuses of
+drivers and their keys, are public.
 """
 
 from __future__ import annotations
@@ -129,9 +131,11 @@ def inspect_host(host: DriverHost) -> Status:
 
 class HostedDriver:
     """
-    A driver in this process.
+    A driver in this process, between its host and a node.
 
-    :param topic: Topic of its states.
+    Its owner sets ``receive`` and ``copies`` before the executor takes the first state.
+
+    :param topic: Topic of its states, before remapping.
     :param limits: As for :class:`~transmission_bridge.drivers.DriverHost`.
     :ivar receive: Receives its states.
     :ivar copies: Publishers of its states and its commands for other nodes, by topic.
@@ -148,6 +152,8 @@ class HostedDriver:
     ) -> None:
         self._node, self.topic, self.namespace = node, topic, topic.removesuffix(STATES)
         self._take = log.guard(topic, self._take_state)
+        # Time of the request that the executor has not answered [s]. Both threads write it: the
+        # executor resets it before it takes the state, so that a state is never left.
         self._asked = -math.inf
         self.receive: Callable[[Sample], None] = lambda sample: None
         self.copies: Mapping[str, Publisher] = {}
@@ -214,6 +220,10 @@ class HostedDrivers:
     """
     The drivers in this process.
 
+    The owner calls :meth:`start` with ``configure``, then with ``activate``, at last :meth:`end`;
+    drivers that were deactivated can be activated again. While there are drivers, Python switches
+    threads faster, in the whole process.
+
     :param drivers: Topic of its states, class and hardware of each driver.
     :param limits: As for :class:`~transmission_bridge.drivers.DriverHost`.
     :raises DriverError: If the class of a driver cannot be called.
@@ -260,7 +270,7 @@ class HostedDrivers:
             driver.host.take_step('deactivate')
 
     def end(self) -> None:
-        """Clean up every driver, and end its thread."""
+        """Clean up every driver, and end its thread; later calls do nothing."""
         for driver in self._drivers:
             driver.host.begin_step('cleanup')
         for driver in self._drivers:
@@ -275,6 +285,9 @@ def find_hosted_drivers(
 ) -> tuple[list[tuple[str, type[Driver], Hardware]], BridgeOptions]:
     """
     Return topic, class and hardware of each driver in Python, and the options with these.
+
+    The options get the topics, names and periods that a driver on topics would need. Topics are
+    public: diagnostics and copies of messages have them.
 
     :raises DriverError: If a driver cannot be used.
     :raises UnknownNameError: If ``hardware_plugins`` has an unknown name.

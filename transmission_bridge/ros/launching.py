@@ -4,7 +4,8 @@
 """
 Launch actions for the launch files of this package and of others.
 
-Needs launch and launch_ros. A launch file with a bridge::
+Needs launch and launch_ros. Launch files of users import ``bridge_node``, so its arguments are
+fixed; the launch files of this package also use the others. A launch file with a bridge::
 
     from launch import LaunchDescription
     from transmission_bridge.ros.launching import bridge_node

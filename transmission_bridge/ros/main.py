@@ -4,8 +4,9 @@
 """
 The programs ``bridge_node`` and ``driver_node``: command line, then node.
 
-Entry points call ``run_bridge`` and ``run_driver``; tools and tests without installed scripts run
-``python3 -m transmission_bridge.ros.main PROGRAM ...``. ROS is imported only when a program runs.
+Entry points in setup.py call ``run_bridge`` and ``run_driver``; tools and tests without installed
+scripts run ``python3 -m transmission_bridge.ros.main PROGRAM ...``. ROS is imported only when a
+program runs.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from typing import Any
 from transmission_bridge.errors import describe_unknown_option
 from transmission_bridge.ros.process import run
 
-#: By program: class of its node, which takes ``parameter_overrides`` and has ``shut_down``; its
-#: purpose; and a command line with ROS arguments for the help text.
+#: By program, which is also its module: class of its node, which takes ``parameter_overrides`` and
+#: has ``shut_down``; its purpose; and a command line with ROS arguments for the help text. The
+#: order is that of the entry points at the end.
 _PROGRAMS = {
     'bridge_node': (
         'TransmissionBridge',

@@ -4,8 +4,9 @@
 """
 Declare, check and tune the parameters of the nodes.
 
-Both nodes declare by this module. Live parameters alone keep the numbers that were set since the
-start.
+Both nodes declare by this module, the bridge's node first its options, then at configure the
+numbers of transmissions. Names, types and descriptions are public. Only live parameters have
+memory: the numbers that were set since the start.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from transmission_bridge.errors import (
 from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
-#: Parameters of one request.
+#: Parameters of one request, as rclpy passes them to its callbacks.
 Parameters: TypeAlias = 'Sequence[Parameter[Any]]'
 
 # -- Declaring and setting: an invalid value is an error; ``10`` is read as ``10.0`` --------------
@@ -149,7 +150,7 @@ def accept_integers(node: Node) -> None:
     Let ``ros2 param set NAME 1`` set a double, and ``[]`` any list; rclpy would reject both.
 
     A value of another type raises :class:`ParameterError`, because the error of rclpy has the
-    types as numbers.
+    types as numbers; :func:`guard_requests` answers it.
     """
 
     def convert_value(parameter: Parameter[Any]) -> Parameter[Any]:
@@ -258,6 +259,10 @@ class LiveParameters:
     """
     The link between ROS parameters and :meth:`RobotTransmissions.with_parameters`.
 
+    The node calls :meth:`declare_tunables` at configure and :meth:`undeclare_tunables` at cleanup.
+    Between them rclpy calls :meth:`check_values` before, and :meth:`commit_values` after, each set
+    of values, in one thread; both ignore parameters that are not declared here.
+
     :param node: The node of the parameters.
     :param apply: Called with the new maps after parameters have changed.
     :param guard: Called with the new maps before; raises :class:`ParameterError` to reject them.
@@ -271,10 +276,14 @@ class LiveParameters:
         guard: Callable[[RobotTransmissions], None],
     ) -> None:
         self._node, self._apply, self._guard = node, apply, guard
+        # The maps with the present values, ``None``: nothing is declared; and the declared
+        # numbers.
         self._robot: RobotTransmissions | None = None
         self._tunables: Mapping[str, Tunable] = {}
+        # Kept from one configure to the next.
         self._set_since_start: dict[str, float | bool] = {}
         self.given: dict[str, float | bool] = {}
+        # The last accepted values and their maps, until they are committed.
         self._checked: tuple[dict[str, Any], RobotTransmissions] | None = None
 
     # -- life ------------------------------------------------------------------------------------
@@ -417,7 +426,11 @@ class LiveParameters:
 
     @contextmanager
     def apply_together(self) -> Iterator[None]:
-        """Apply the changes of the block once, at its end, because building maps is slow."""
+        """
+        Apply the changes of the block once, at its end, because building maps is slow.
+
+        Requests to set several parameters one after the other use it; blocks are not nested.
+        """
         apply, before = self._apply, self._robot
         self._apply = lambda _: None
         try:

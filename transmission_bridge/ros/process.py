@@ -6,7 +6,8 @@ Run a node as a process: memory, executor and exit code; work around faults of r
 
 Each workaround has its reason: an issue, and the versions of rclpy that need it. A test in
 ``test/ros/test_rclpy_faults.py`` shows the fault in plain rclpy, and fails when the workaround is
-no longer needed. No other module uses private names of rclpy. rclpy is imported inside functions:
+no longer needed. No other module uses private names of rclpy. The programs in ``main`` call
+:func:`run` in the main thread of a process, once. rclpy is imported inside functions:
 :func:`run` must handle signals before that slow import, or an early signal would cause a
 traceback.
 """
@@ -147,12 +148,13 @@ def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = 
 
 
 class _Loop:
-    """An executor that runs the callbacks of a node."""
+    """An executor that runs the callbacks of a node once, and is then shut down."""
 
     def __init__(self, node: Node, executor: Any, stop: StopRequest) -> None:
         from rclpy.task import Future
 
         self._node, self._executor, self._stop = node, executor, stop
+        # Done when the loop has to end: by a stop, from any thread, or by late callbacks.
         self._over: Future[None] = Future()
         self._is_behind = False
 

@@ -4,7 +4,8 @@
 """
 Guard the services of a node: every request is answered, and no request ends the process.
 
-Each node calls it once, after all of its services exist.
+Each node calls it once, after all of its services exist: later services are not guarded. Clients
+receive a reason for each rejection; its words may change.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 """
 A configured bridge: the paths of states and commands, their topics and their timers.
 
-The life cycle of the node decides when a session is made, opened, closed and destroyed.
-
-The session owns the bridge and every topic; diagnostics and services read its public attributes.
+The life cycle of the node decides when a session is made (configure), opened, closed and destroyed
+(cleanup). The session owns the bridge and every topic; diagnostics and services read its public
+attributes. All calls, messages and timers have the one thread of the node's executor, which is why
+maps are replaced between two messages.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ class SimulatedTime:
     time resumes, this time runs a tenth slower until ROS time has caught up, so that the gaps of a
     slow ``/clock`` do not add up.
 
+    A session calls :meth:`at_state` for each state of a driver, and :meth:`read_time` for all
+    else.
+
     :param ros_time: Returns ROS time [ns].
     :param steady_time: Returns the time of the steady clock [s].
     """
@@ -87,8 +91,10 @@ class SimulatedTime:
         self, ros_time: Callable[[], int], steady_time: Callable[[], float] = time.monotonic
     ) -> None:
         self._ros_time, self._steady_time = ros_time, steady_time
+        # Last ROS time [ns]; time with states since it changed, and lead of this time [s].
         self._last = -1
         self._stood = self._ahead = 0.0
+        # Steady time of the last state [s].
         self._heard = -math.inf
 
     def read_time(self) -> float:
@@ -133,12 +139,18 @@ class BridgeSession:
     """
     A configured bridge; closed at first.
 
+    It can be opened and closed again until :meth:`destroy_session`, which follows a close.
+
     :param node: The node of the topics and timers.
     :param robot: The maps.
     :param options: The values of the structural parameters.
     :param log: Receives rejected messages.
-    :ivar robot: The maps in use.
-    :ivar time: Returns the time of receipt [s].
+    :ivar robot: The maps in use; :meth:`replace_maps` alone sets them.
+    :ivar options: The options with what follows from hosted drivers.
+    :ivar hosted: The drivers in this process.
+    :ivar inputs: The subscriptions; ``outputs``: the publishers.
+    :ivar time: Returns the time of receipt [s], the clock of bridge and diagnostics: the steady
+        clock, or simulated ROS time.
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints; true for trajectories.
     :ivar missing: A sentence with the package to install to read all commands; empty: nothing is
@@ -160,7 +172,7 @@ class BridgeSession:
     ) -> None:
         self._node, self._log = node, log
         self._timers: list[Any] = []
-        # Of timers that check timeouts; the last one is that of publication.
+        # Clocks of the timers that check timeouts; the timer of publication uses the last one.
         self._clocks = [STEADY]
         self._topics: list[InputTopics | OutputTopics] = []
         self.opened = -math.inf
@@ -304,7 +316,7 @@ class BridgeSession:
             topics.destroy_topics()
 
     def replace_maps(self, robot: RobotTransmissions) -> None:
-        """Replace the maps between two messages."""
+        """Replace all maps; while it is open, the node has called :meth:`Bridge.guard_tuning`."""
         self.robot = robot
         self.bridge.replace_robot(robot)
         for path in self.sensors.values():

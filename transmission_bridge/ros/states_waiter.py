@@ -4,13 +4,14 @@
 """
 Run a command when the first joint position is published.
 
-``topic_based.launch.py`` starts the spawner of controllers by it. If a controller is active before
-its joints have states, ros2_control's limiter starts at NaN, and the first command may be any
-step. ::
+Only ``topic_based.launch.py`` uses it, to start the spawner of controllers. If a controller is
+active before its joints have states, ros2_control's limiter starts at NaN, and the first command
+may be any step. ::
 
     python3 -m transmission_bridge.ros.states_waiter COMMAND ... --ros-args -r __ns:=/left
 
-The ROS arguments of the command also apply to the node that waits.
+The ROS arguments of the command also apply to the node that waits. A signal ends it without the
+command.
 """
 
 from __future__ import annotations

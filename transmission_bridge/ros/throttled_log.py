@@ -4,7 +4,8 @@
 """
 Throttle log lines that could come with every message.
 
-All modules of this room log by it what others can cause again and again.
+All modules of this room log by it what others can cause again and again, in the thread of the
+executor; :func:`log_text` alone is also called in the threads of drivers. Texts may change.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class ThrottledLog:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        # Start of the last period, and the number of lines since, or of subjects.
+        # Start of the last period, and the number of lines held back since, or of subjects.
         self._kinds: OrderedDict[Hashable, tuple[float, int]] = OrderedDict()
         self._subjects: dict[Hashable, tuple[float, int]] = {}
 

@@ -4,8 +4,9 @@
 """
 The table of all topics of the bridge, and the peers on a topic in the graph.
 
-Channels and diagnostics read it, and tests compare it with docs/commands_and_states.md. Names,
-types and qualities are public.
+Channels make endpoints by its rows, diagnostics find peers, and tests compare it with
+docs/commands_and_states.md. Names, types and qualities are public, the order is that of the page.
+Nothing writes it.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Topic:
 _JOINT_STATE, _ARRAY = 'sensor_msgs/JointState', 'std_msgs/Float64MultiArray'
 _TRAJECTORY = 'trajectory_msgs/JointTrajectory'
 
-#: A row with ``{}`` in its name is a topic for each interface.
+#: A row with ``{}`` in its name is a topic for each interface; other rows are one topic.
 _ROWS = (
     Topic(
         'actuator_states', _JOINT_STATE, 'in', BEST_EFFORT, '',

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Troubles of a bridge and of its drivers, as diagnostics."""
+"""
+Troubles of a bridge and of its drivers, as diagnostics without ROS.
+
+The node publishes them; clients in tools read them by the same words.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,10 @@
 """
 Diagnostics of a configured bridge: topics, actuators, joints, transmissions and commands.
 
-The node looks once a second. ``watch`` and other subscribers rely on the names of statuses and
-keys; words of messages may change.
+The node looks once a second, in the thread of the bridge, and only reads it, except that turns
+forget the joints that they report. ``watch`` and other subscribers rely on the names of statuses
+and keys, and on values that are numbers, states or units; sentences may change. Functions are
+parts of :class:`BridgeWatch`, public for their tests.
 """
 
 from __future__ import annotations
@@ -230,7 +232,10 @@ def describe_joints_beyond(
 
 class BridgeWatch:
     """
-    Inspects a configured bridge once a second.
+    Inspects a configured bridge once a second; a session makes one.
+
+    Numbers since the last look are the difference of two looks, so :meth:`inspect_bridge` has one
+    caller, the publisher of diagnostics.
 
     :param statistics: Counts of the subscribed topics.
     :param state_topics: Topics of the drivers.
@@ -251,6 +256,7 @@ class BridgeWatch:
         self._reports = [bridge.states.report, bridge.gate.ledger.report, *sensors]
         self._limits = compute_measured_limits(bridge.plan.robot)
         self._events = EventHistory()
+        # Joints beyond their limits at the last look.
         self._beyond: Mapping[str, str] = {}
 
     def inspect_bridge(
@@ -259,6 +265,9 @@ class BridgeWatch:
         """
         Yield the statuses of topics, actuators, joints, transmissions and commands.
 
+        The caller takes all of them once per look, because each changes the history.
+
+        :param moment: The time of the look.
         :param inputs: The subscribed topics.
         :param outputs: The published topics.
         """

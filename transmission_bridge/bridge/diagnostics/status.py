@@ -5,7 +5,8 @@
 REP 107 diagnostics as plain data: statuses, their facts, and the lines that are logged.
 
 Counts are totals since the node was configured. Levels describe the present: an event, such as a
-rejected message, is shown for 5 s.
+rejected message, is shown for 5 s. Inspections, the node's publisher and clients in tools use
+these classes; only the two histories change, by one look per second of a steady clock.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from typing import NamedTuple
 
 from transmission_bridge.errors import clipped, shortened
 
+#: The levels of diagnostic_msgs/DiagnosticStatus; greater: worse.
 OK, WARN, ERROR = 0, 1, 2
 
 #: Largest length of the name of a status and of a key; received names may be of any length.
 _NAME_LENGTH = 256
 
 #: Keys before names: the units of an actuator by the name that its driver uses, and the reason why
-#: an actuator or a joint is unknown.
+#: an actuator or a joint is unknown. ``watch`` reads them.
 UNITS_OF, UNKNOWN = 'units ', 'unknown '
 
 #: First part of the names of this package's tools, which do not count as subscribers.
@@ -42,6 +44,7 @@ class Fact(NamedTuple):
     """
     A fact about a part; a trouble if its level is not ``OK``.
 
+    :param key: Its name, a public key of the status; also the first words of a trouble.
     :param value: Its value, and the remedy of a trouble. Empty: the fact does not exist.
     :param level: ``OK``, ``WARN`` or ``ERROR``.
     :param is_logged: Whether the trouble is logged here; others are logged when they happen.
@@ -103,11 +106,14 @@ class EventHistory:
     """
     Counts and facts of earlier looks.
 
+    Each method stores its argument for the next look, so a caller uses a key once per look.
+
     :param time: Returns the time [s] of a steady clock.
     """
 
     def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
         self._time = time
+        # By key: last count, last time of an event, and first of the looks in turn with words [s].
         self._totals: dict[Hashable, int] = {}
         self._events: dict[Hashable, float] = {}
         self._begun: dict[Hashable, float] = {}
@@ -156,14 +162,16 @@ class TroubleLog:
     """
     Log lines for statuses: each trouble at its start and at its end.
 
-    A trouble is logged at most once per 5 s. Equal words about several parts become one line.
+    A trouble is logged at most once per 5 s. Equal words about several parts become one line. A
+    caller passes all statuses of its parts at each look: a missing trouble has ended.
 
     :param time: Returns the time [s] of a steady clock.
     """
 
     def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
         self._time = time
-        self._said: dict[tuple[str, str], float] = {}
+        # Time of the last line of a trouble, by names of status and key.
+        self._logged_at: dict[tuple[str, str], float] = {}
         # Logged troubles, with the times of their start and of their last presence.
         self._lasting: dict[tuple[str, str], tuple[Fact, float, float]] = {}
 
@@ -183,13 +191,13 @@ class TroubleLog:
                 continue
             if lasting is None or fact.level > lasting.level:
                 lasting = fact
-                self._said[key] = now
+                self._logged_at[key] = now
                 lines.setdefault((fact.level, f'{fact.key}: {fact.value}'), []).append(key[0])
             self._lasting[key] = lasting, since, now
         for key in [key for key in self._lasting if key not in present]:
             if self._may_log(key, now):
                 fact, since, until = self._lasting.pop(key)
-                self._said[key] = now
+                self._logged_at[key] = now
                 words = f'ended after {until - since:.1f} s: {fact.key}: {fact.value}'
                 lines.setdefault((OK, words), []).append(key[0])
         return [
@@ -198,4 +206,4 @@ class TroubleLog:
         ]
 
     def _may_log(self, key: tuple[str, str], now: float) -> bool:
-        return now - self._said.get(key, -math.inf) >= _LOG_PERIOD
+        return now - self._logged_at.get(key, -math.inf) >= _LOG_PERIOD

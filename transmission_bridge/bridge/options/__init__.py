@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Options and parameters of the bridge by name, and the files that hold them."""
+"""
+Options and parameters of the bridge by name, and the files that hold them.
+
+Node and tools use them; all names are public, as parameters, in files and on command lines.
+"""
 
 from __future__ import annotations
 

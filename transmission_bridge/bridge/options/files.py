@@ -5,7 +5,9 @@
 The files that hold parameters and numbers: of ROS, and of the parameter ``tuned_file``.
 
 The node and tools read and write them. The form of ``tuned_file`` is fixed, because robots have
-such files.
+such files: JSON, ``{"node": NODE, "transmissions": {NAME: {"type": TYPE, "numbers": {PARAMETER:
+[NUMBER, NUMBER OF THE URDF]}}}}``. Only the node writes it: an empty one when it is configured,
+then the numbers of its services.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
+#: The key of the parameters of a node in a parameter file of ROS.
 PARAMETERS = 'ros__parameters'
 
 #: Infinity in YAML.
@@ -139,7 +142,11 @@ _DAMAGED = ValueError, LookupError, TypeError, AttributeError, RecursionError
 
 
 class _Entry(NamedTuple):
-    """The type of a transmission; by parameter, a number and the URDF's number it replaced."""
+    """
+    The entry of a transmission; its fields are the keys in the file.
+
+    :param numbers: By parameter, a number and the URDF's number that it replaced.
+    """
 
     type: str
     numbers: dict[str, tuple[float, float]]
@@ -147,7 +154,9 @@ class _Entry(NamedTuple):
 
 class TunedFile:
     """
-    The numbers in the file.
+    The numbers in a ``tuned_file``, read again for each call.
+
+    The node and ``compile`` read it; two nodes do not share one.
 
     :param path: The file, ``~`` for the home folder.
     :param node: Name of the bridge with its namespace; empty to read the file of any bridge.
@@ -292,9 +301,9 @@ def _make_entry(
         {key: (number, tunables[key].default) for key, number in numbers.items()},
     )
     if before is not None and before.type == entry.type:
-        for key, pair in before.numbers.items():
-            if key in tunables and pair[1] == tunables[key].default:
-                entry.numbers.setdefault(key, pair)
+        for key, (number, urdf) in before.numbers.items():
+            if key in tunables and urdf == tunables[key].default:
+                entry.numbers.setdefault(key, (number, urdf))
     return entry
 
 
@@ -304,14 +313,14 @@ def _explain_rejection(
     """Return the reason why the numbers of a transmission are not valid; empty if they are."""
     tunables, numbers = _list_tunables(robot, name), entry.numbers
     type_name = robot.description.transmission(name).type if name in robot.transmissions else None
-    was = {'type': entry.type, **{key: urdf for key, (_, urdf) in numbers.items()}}
-    now: dict[str, Any] = {
-        key: one.default for key, one in tunables.items() if one.shapes_map or key in was
+    old = {'type': entry.type, **{key: urdf for key, (_, urdf) in numbers.items()}}
+    new: dict[str, Any] = {
+        key: one.default for key, one in tunables.items() if one.shapes_map or key in old
     }
-    now['type'] = type_name
-    for key in sorted({*was, *now}):
-        if was.get(key) != now.get(key):
-            return f'they replaced {key} = {was.get(key)!r}, but the URDF now has {now.get(key)!r}'
+    new['type'] = type_name
+    for key in sorted({*old, *new}):
+        if old.get(key) != new.get(key):
+            return f'they replaced {key} = {old.get(key)!r}, but the URDF now has {new.get(key)!r}'
     for key, (number, _) in numbers.items():
         # Other numbers are also valid with another offset.
         is_dependency = tunables[key].shapes_map and tunables[key].path[-1] != 'offset'

@@ -4,8 +4,9 @@
 """
 The options of the bridge with their descriptions, and the names of the tunable parameters.
 
-The node declares a parameter for each field. Names, defaults and words are those of
-docs/commands_and_states.md.
+The node declares a parameter for each field, and tools read the same names from files. Names,
+defaults, choices and ranges are public; order and descriptions are those of the table in
+docs/commands_and_states.md, which a test compares. Nothing here changes after its construction.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Range:
     """
     The range of a number.
 
-    :param minimum: Smallest ordinary value.
+    :param minimum: Smallest ordinary value; both ends are in the range.
     :param maximum: Largest value.
     :param others: Smaller values with a special meaning, in increasing order.
     """
@@ -233,6 +234,7 @@ class BridgeOptions:
             allowed, span = option.metadata['choices'], option.metadata['span']
             if allowed and value not in allowed:
                 raise make_option_error(option.name, ' or '.join(map(repr, allowed)), value)
+            # Periods of wrap_period are checked with the robot, see list_wrap_periods.
             if span is not None and isinstance(option.default, float | int):
                 span.check_option(option.name, value)
         if not self.actuator_state_topics or not all(self.actuator_state_topics):
@@ -301,6 +303,7 @@ def warn_of_lost_names(options: BridgeOptions, lost: Mapping[str, str]) -> Itera
 # -- Names of the parameters that hold the numbers of transmissions ------------------------------
 
 
+#: Prefix of the parameters with the numbers of transmissions.
 PREFIX = 'transmissions.'
 
 #: Prefix of the parameters with the options that follow from drivers in the node.

@@ -4,7 +4,8 @@
 """
 Rules on the numbers of actuators in SI, in the order of application.
 
-A plan makes them for each pattern, and the gate applies them after the rules on joints.
+A plan makes them for each pattern, and the gate applies them after the rules on joints, which set
+the numbers of actuators; the guard of tuning applies limits alone. A rule writes the motion only.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 """
 Rules on the numbers of joints, and the map to the actuators.
 
-A plan makes them for each pattern, and the gate applies them. A rule writes the motion only.
+A plan makes them for each pattern, and the gate applies them in the order of ``JOINT_RULES``. A
+rule writes the motion only; the map writes also the warm starts of its plan and the report of the
+ledger.
 """
 
 from __future__ import annotations
@@ -130,6 +132,7 @@ class Partners(Rule):
         commanded = mask.any(axis=0)
         self._lead, self._missing = group.joints[commanded][0], group.joints[~commanded]
         self._everyone, self._about = facts.make_mask(group.joints), about
+        # Commanded rows, words for the rows, and rows in which the missing joints are zero.
         self._rows = np.flatnonzero(mask.any(axis=1)).tolist()
         self._names: Sequence[str] = [f'{field} command' for field in FIELDS]
         self._still: tuple[int, ...] = ()
@@ -217,6 +220,7 @@ class Followers(Rule):
         self._group, self._joints = group, group.joints
         mask = pattern.mask[:, group.joints]
         self._has_rates, self._has_efforts = mask[VELOCITY].any(), mask[EFFORT].any()
+        # Indices in the group.
         self._commanded = np.flatnonzero(mask.any(axis=0))
         self._may_reject = not pattern.is_end
         self._clamps = facts.options.limits == 'clamp'
@@ -238,7 +242,10 @@ class Followers(Rule):
                 reached = np.clip(limits[:, np.newaxis], *curve_ends)
                 columns.append(table.joint_to_actuator('position', reached))
             ends = np.hstack(columns)
+        # Lower and upper position of one actuator between which all joints are within limits.
         self._span = np.fmax.reduce(np.fmin(*ends)), np.fmin.reduce(np.fmax(*ends))
+        # The map from commanded joints to the actuators, and the indices of the joints that it
+        # has.
         self._leaders, self._leading = group.binding.transmission, np.arange(len(group.joints))
         # Otherwise the joints without a command make the actuators unknown.
         if selected := self._leaders.select_joints(self._commanded.tolist()):

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The form of a rule, and what rules have in common."""
+"""
+The form of a rule, and what rules have in common.
+
+The gate alone decides about verdicts. A plan keeps rules, so a rule keeps nothing of a motion.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +29,11 @@ class Verdict(NamedTuple):
     """
     What a rule did with a motion: it changed numbers, or rejects it.
 
-    :param reason: Reason of the rejection; empty: none.
+    :param reason: Reason of the rejection, a key of diagnostics that users rely on; empty: none.
     :param sentence: Place, expectation and finding.
     :param joints: Mask of the joints that cause a rejection, if it may concern them alone.
     :param expiring: Mask of the joints with rates that expire; ``None``: none.
-    :param changes: Count of :class:`CommandCounts`, and the joints.
+    :param changes: Names of fields of :class:`CommandCounts`, each with the joints to count.
     :param shares: Remaining share of the effort of joints.
     """
 
@@ -42,7 +46,11 @@ class Verdict(NamedTuple):
 
 
 class Rule:
-    """A rule for the motions of one pattern; it ignores NaN, as of joints rejected before."""
+    """
+    A rule for the motions of one pattern; it ignores NaN, as of joints rejected before.
+
+    A plan calls :meth:`make` of each class in the order of ``RULES``.
+    """
 
     @classmethod
     def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
@@ -50,7 +58,13 @@ class Rule:
         raise NotImplementedError
 
     def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
-        """Change a motion in place; return what was done, ``None``: nothing."""
+        """
+        Change a motion in place; return what was done, ``None``: nothing.
+
+        :param motion: With the changes of the rules before.
+        :param state: What is known now.
+        :param ledger: The active commands before this motion, only to read.
+        """
         raise NotImplementedError
 
 

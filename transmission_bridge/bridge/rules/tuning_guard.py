@@ -4,7 +4,9 @@
 """
 Limits on changes of a transmission while its joints are commanded.
 
-A bridge calls it before it replaces maps. It writes nothing.
+The node asks its bridge to call it before each change of numbers while the bridge is active. It
+writes no state, and warm starts only of the new maps. The description of the option
+``tuning_guard`` states the bounds.
 """
 
 from __future__ import annotations
@@ -85,13 +87,13 @@ def check_tuning(
             # The next equal command at the actuators, with the limits before and after.
             limits = (before, after)
             sent = [_map_commands(after, facts, ledger, commands, position) for facts in limits]
-            told, tells = after.units.of_drivers(np.array(sent))
+            old_sent, new_sent = after.units.of_drivers(np.array(sent))
             # A velocity may become smaller.
-            is_less = np.abs(tells[VELOCITY]) < np.abs(told[VELOCITY])
-            told[VELOCITY, is_less] = tells[VELOCITY, is_less]
+            is_less = np.abs(new_sent[VELOCITY]) < np.abs(old_sent[VELOCITY])
+            old_sent[VELOCITY, is_less] = new_sent[VELOCITY, is_less]
             for row in (VELOCITY, EFFORT):
                 what = f'be sent {FIELDS[row]} {{}}'
-                changes += [(names[k], what, told[row, k], tells[row, k]) for k in motors]
+                changes += [(names[k], what, old_sent[row, k], new_sent[row, k]) for k in motors]
             targets = [after.robot.actuator_to_joint('position', at[POSITION]) for at in sent]
             shifts = np.where(np.isnan(commands[0][POSITION]), 0.0, np.abs(np.subtract(*targets)))
             moved = np.maximum(moved, shifts[list(binding.joints)])

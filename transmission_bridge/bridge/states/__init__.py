@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Actuator messages to joint states: latest numbers and turns."""
+"""
+Actuator messages to joint states: latest numbers and turns.
+
+Node and tools import the names below; most modules of ``bridge`` import each other directly.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 """
 What the robot and the options determine about the turns of single-turn encoders.
 
-A state map owns them, turns and services of the node read them. Nothing writes them after
-their construction.
+A state map makes and owns them; turns, services of the node and ``tune`` read them. Nothing writes
+them after their construction; tuning makes others.
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ class Encoders:
     :param resolves: Whether the first readings are in an unknown turn; otherwise turns are counted
         from them.
     :ivar periods: Period of each actuator, NaN: not wrapped; ``wraps`` is the mask.
+    :ivar groups: Transmissions with wrapped actuators; none if turns are counted from the first
+        readings.
     :ivar limits: Limits of the joints as measured, without those for commands only, shape
         ``(2, n_joints)``.
     :ivar travels: Largest motion of each joint while all wrapped actuators move by a period.
@@ -139,7 +141,7 @@ class Encoders:
         self.close = np.where(np.isinf(self.speeds), AT_ONCE, AGREEMENT / self.speeds)
 
     def _make_group(self, motors: Index) -> CoupledEncoders:
-        """Return the transmissions of these actuators, and note their speeds and travels."""
+        """Return the transmissions of these actuators; write their speeds, far and travels."""
         bindings = [binding for binding in self.robot.bindings if binding.actuators[0] in motors]
         joints = np.unique([joint for binding in bindings for joint in binding.joints])
         is_constant = all(binding.transmission.is_constant for binding in bindings)
@@ -149,9 +151,9 @@ class Encoders:
             ends = np.where(self._is_continuous, [[-math.pi], [math.pi]], self.limits)
             lower, upper = ends[:, joints]
             dice = np.random.default_rng(0).uniform(-0.25, 1.25, (_POINTS, len(joints)))
-            where = np.full((_POINTS, len(self.travels)), np.nan)
-            where[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
-            points = self.robot.joint_to_actuator('position', where)
+            samples = np.full((_POINTS, len(self.travels)), np.nan)
+            samples[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
+            points = self.robot.joint_to_actuator('position', samples)
         # Motions of joints for motions of actuators, shape (n, n_joints, n_actuators).
         rates = self.robot.jacobian(points)[:, joints][:, :, motors]
         rates = rates[np.isfinite(rates).all(axis=(1, 2))]

@@ -4,7 +4,8 @@
 """
 How well actuators are known: spells without a gap, paces, and the messages of their drivers.
 
-States own and write these objects. The ledger compares the numbers of spells.
+States own and write these objects in one thread, and a session restarts spells. The ledger
+compares the numbers of spells. Every time [s] is by the clock of times of receipt.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _LEAST_TIMEOUT, _MOST_TIMEOUT, _PERIODS = 1.0, 5.0, 5.0
 
 class HeardDriver:
     """
-    One driver.
+    The last message of one driver, and its timeout.
+
+    States write the attributes; :meth:`measure_period` alone writes timeout and usual gap.
 
     :param number: Its number in the order of the first messages.
     :param entries: Indices and scales of its last message.
@@ -36,7 +39,8 @@ class HeardDriver:
     :ivar stamp: Stamp of its last message, ``None``: forgotten.
     :ivar heard: Time of receipt of its last message [s].
     :ivar layout: Layout of its last message, if the next one needs no look-up.
-    :ivar target: The numbers of its messages, if they are a block; else ``None``.
+    :ivar target: View of the numbers in the states that its messages replace, if they are a block;
+        else ``None``.
     :ivar has_blanks: Whether a position in its last message was not a number.
     """
 
@@ -80,6 +84,9 @@ class Spells:
     """
     Numbers the spells for which each actuator is known without a gap.
 
+    States call :meth:`begin_unheard` first, and :meth:`end_spells` before :meth:`begin_spells`, so
+    that a gap before a message ends a spell.
+
     A spell ends if no position is received within the timeout, if positions are NaN or withdrawn
     for longer than that (at most 1 s), and, in the row of positions, if the turn is lost. A driver
     without positions is known by its other numbers. The time before the first reading is one
@@ -92,6 +99,7 @@ class Spells:
     """
 
     def __init__(self, count: int) -> None:
+        # The last number of a spell: numbers never repeat, also after a reset.
         self._shape, self._last = (len(FIELDS), count), 0.0
 
     def begin_unheard(self, is_open: Mask | None) -> None:
@@ -178,7 +186,9 @@ _STEP, _KEPT = 0.05, 1.0
 
 class Pace:
     """
-    Remembers the positions of a short time.
+    Remembers the positions of a short time, for speeds of drivers that send none.
+
+    States record positions when they are due; services of the node and ``tune`` read speeds.
 
     :ivar due: Time of the next positions to remember [s].
     """

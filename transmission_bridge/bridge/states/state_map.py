@@ -5,6 +5,7 @@
 What follows from robot and options for states: names, units, maps, published joints.
 
 Plans, recordings and tools make it for a robot. States write its working memory, in one thread.
+Names, NaN and empty arrays of joint states are public; docs/commands_and_states.md has the rules.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _MOST_NAMES = 32
 
 class DriverIndex:
     """
-    Names and units of the numbers that drivers send.
+    Names and units of the numbers that drivers send; immutable, with caches.
 
     :param names: The actuators, or the joints.
     :param driver_names: Driver's name to URDF name, if they differ; ``None``: names are not
@@ -191,6 +192,7 @@ class StateMap(DriverIndex):
         super().__init__(robot.actuator_names, renamed, lost, units, encoders)
         stream = robot.stream(ACTUATOR_TO_JOINT)
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
+        # Index of the joint that each follower follows, and rows multiplier and offset.
         followers, self._followed, self._chains = list_followers(robot)
         self.names = (*robot.joint_names, *followers)
         self._encoder = JointStateEncoder()
@@ -207,6 +209,7 @@ class StateMap(DriverIndex):
                 declared.setdefault(joint.name, set()).update(interfaces)
         given = [declared.get(name, FIELDS) for name in self.names]
         hidden = [[field not in interfaces for interfaces in given] for field in FIELDS]
+        # Numbers that are not published, because the joint does not declare their interface.
         self._hidden: Mask = np.array(hidden, dtype=bool)
         self._fills = options.unknown_rates == 'zero'
         self._omits = options.unknown_joints == 'omit'
@@ -224,7 +227,8 @@ class StateMap(DriverIndex):
         """
         Return the serialised state of every known joint.
 
-        The array of an interface is empty if it is unknown for all of these joints.
+        The array of an interface is empty if it is unknown for all of these joints. The caller has
+        written :attr:`is_finite`.
 
         :param joints: Rows position, velocity, effort of the robot's joints, shape ``(3, n)``;
             :attr:`is_finite` is their mask.
@@ -242,17 +246,17 @@ class StateMap(DriverIndex):
             joints = np.hstack([joints, followers])
         # An overflow is also unknown.
         is_known: Mask = np.isfinite(joints)
-        shown, names = np.where(is_known, joints, np.nan), self.names
+        published, names = np.where(is_known, joints, np.nan), self.names
         if self._fills:
-            np.copyto(shown[1:], 0.0, where=~is_known[1:])
-        shown[self._hidden] = np.nan
+            np.copyto(published[1:], 0.0, where=~is_known[1:])
+        published[self._hidden] = np.nan
         visible = is_known & ~self._hidden
         if self._omits and not is_known[0].all():
             names = tuple(compress(names, is_known[0]))
-            shown, visible = shown[:, is_known[0]], visible[:, is_known[0]]
+            published, visible = published[:, is_known[0]], visible[:, is_known[0]]
         if not visible.any():
             return None
-        record = JointStateRecord(stamp, '', names, *map(empty_if_unknown, shown))
+        record = JointStateRecord(stamp, '', names, *map(empty_if_unknown, published))
         return self._encoder.encode_record(record)
 
 

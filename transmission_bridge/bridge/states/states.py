@@ -4,8 +4,9 @@
 """
 The latest numbers of one or several drivers, and the joint states computed from them.
 
-Messages of drivers write the numbers. The gate, diagnostics, services and the publisher of joint
-states read them, in one thread.
+Messages of drivers and sensors, and services that settle turns, write the numbers. The gate,
+diagnostics, services and the publisher of joint states read them, in the same thread; reading also
+lets numbers time out.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class KnownState(NamedTuple):
     """
     The known state of the robot at one moment.
 
-    :param now: The time [s].
+    It is valid for one message: the next map may overwrite the arrays of joints.
+
+    :param now: The time [s], as in :class:`States`.
     :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
     :param velocity: Joint velocities, same shape, NaN if unknown or too old.
     :param spells: Number of the spell for which each actuator is known, see :class:`Spells`.
@@ -60,8 +63,10 @@ class States:
     other drivers stay. If time goes backwards, everything is forgotten: with a timeout at once,
     without one at the next message. A message is used atomically.
 
-    Only indices and numbers are stored; methods that need names, units or maps receive them.
-    Joint states are computed from numbers of actuators; numbers may also be those of joints.
+    Only indices and numbers are stored; methods that need names, units or maps receive them, from
+    the plan in use. Every ``now`` is the time of receipt [s] by one clock; stamps are of the
+    drivers. Joint states are computed from numbers of actuators; numbers may also be those of
+    joints.
 
     :param index: Names of the actuators, and single-turn encoders.
     :param options: ``state_timeout`` is used; 0: never; -1: for each driver five periods, from 1 s
@@ -85,10 +90,12 @@ class States:
         *,
         stamp_hold: float = 0.0,
     ) -> None:
+        # NaN for each actuator: it has no turn that is lost or found.
         self._shape, self._endless = (len(FIELDS), index.count), np.full(index.count, np.nan)
         self.turns = None if index.encoders is None else Turns(index.encoders)
         self.spells, self.pace = Spells(index.count), Pace()
         self._state_timeout = options.state_timeout
+        # In place of a driver without messages: its timeout and its look-up.
         self._stranger = HeardDriver(
             _NOBODY, Entries(slice(0), None, 0, (), None), options.state_timeout
         )
@@ -115,6 +122,7 @@ class States:
         self._timeouts: Array | None = None
         self.pace.forget()
         self._drivers: dict[str, HeardDriver] = {}
+        # Whether two drivers published a number; whether _joints are the map of the numbers.
         self._is_contested = self._is_mapped = False
         self._watch_rows()
         if self.turns is not None:
@@ -123,7 +131,12 @@ class States:
         self.forget_stamps()
 
     def replace_index(self, before: DriverIndex, after: DriverIndex) -> None:
-        """Convert the known numbers if a new index has other units; see :attr:`Bridge.plan`."""
+        """
+        Convert the known numbers if a new index has other units, and let turns use its encoders.
+
+        :param before: The index that the messages so far had.
+        :param after: The index of the next message, with the same names.
+        """
         self._is_mapped = False
         old, new = (1.0 if index.scales is None else index.scales for index in (before, after))
         if not np.array_equal(old, new):
@@ -233,7 +246,7 @@ class States:
                 self._values[row, places] = used if scales is None else used * scales[row]
 
     def record_time(self, now: float) -> None:
-        """Forget everything if time went backwards."""
+        """Forget everything if time went backwards; timers call it for states without messages."""
         if now < self._latest:
             self.reset()
             if self.turns is not None:
@@ -340,7 +353,12 @@ class States:
         return self.turns.compute_nearest_turns(wanted, oldest)
 
     def settle_turns(self, positions: Array) -> None:
-        """Accept positions of actuators in unknown turns, NaN: none."""
+        """
+        Accept positions of actuators in unknown turns, NaN: none.
+
+        :param positions: From :meth:`compute_nearest_turns`, with no message between the two
+            calls.
+        """
         if self.turns is not None:
             # A reading may have become too old since the positions were found.
             self._is_mapped, self._fresh_until = False, -math.inf
@@ -522,6 +540,9 @@ class SensorPath(States):
     Absolute positions are mapped like positions, torques like efforts. With
     ``ignore_absolute_encoder`` absolute positions pass to the joint of the same role.
 
+    Channels pass the messages, services of zeroing read the numbers, and the session resets it and
+    lets its time pass.
+
     :param interface: ``absolute_position`` or ``torque``.
     :param field: The JointState field that contains it: ``position`` or ``effort``.
     :param options: By default numbers never time out.
@@ -547,7 +568,11 @@ class SensorPath(States):
         return DriverIndex(names, self._driver_names, lost, DriverUnits(robot))
 
     def replace_robot(self, robot: RobotTransmissions) -> None:
-        """Replace the robot between two messages; joints and actuators must be the same."""
+        """
+        Replace the robot; joints and actuators must be the same.
+
+        The session calls it after :meth:`Bridge.replace_robot`, in the thread of the messages.
+        """
         before, self._robot, self._index = self._index, robot, self._make_index(robot)
         self.replace_index(before, self._index)
 

@@ -9,6 +9,9 @@ integer ``k``. Turns can be counted if the actuator moves less than half a perio
 readings. At start-up, and after a gap in which it could have moved further, its turn is unknown.
 Candidates are the turns that keep the joints of its transmission within limits. If one candidate
 remains, it is used. If no turn explains the readings, the period is wrong.
+
+States own the turns and call what writes them, in one thread. Diagnostics and ``tune`` read
+unknown turns; calibration in tools unwraps recorded positions.
 """
 
 from __future__ import annotations
@@ -69,9 +72,9 @@ class OpenTurn:
     :param actuators: Actuators in an unknown turn.
     :param joints: Joints that are unknown for this reason.
     :param candidates: Positions of these joints for each candidate turn.
-    :param reason: ``several`` candidates, ``none``, ``unlimited`` (limits cannot determine it),
-        ``fast`` (turns cannot be counted between readings) or ``wrong`` (``wrap_period`` or
-        ``position_unit`` is wrong).
+    :param reason: Part of public keys of diagnostics: ``several`` candidates, ``none``,
+        ``unlimited`` (limits cannot determine it), ``fast`` (turns cannot be counted between
+        readings) or ``wrong`` (``wrap_period`` or ``position_unit`` is wrong).
     :param words: The found, and for ``wrong`` the expected, value.
     """
 
@@ -116,7 +119,9 @@ class Turns:
     limits, unless these limits exclude every other turn. If the readings do not fit the period, it
     stays unknown. While the turn is unknown, the position is unknown.
 
-    Positions and readings are in SI.
+    States pass each message to :meth:`count_turns`, joints to :meth:`reopen_turns` after each map,
+    and the result of :meth:`take_changes` to the spells afterwards. Positions and readings are in
+    SI, times [s] by the clock of times of receipt.
 
     :param encoders: What the robot determines; tuning replaces it.
     :ivar wraps: Mask of the wrapped actuators.
@@ -126,8 +131,10 @@ class Turns:
 
     def __init__(self, encoders: Encoders) -> None:
         self._encoders, self.wraps = encoders, encoders.wraps
-        # Positions of joints beyond their limits, and whether another turn is possible.
+        # Positions of joints beyond their limits, and whether another turn is possible, until
+        # diagnostics take them.
         self._beyond: dict[int, tuple[float, str]] = {}
+        # Whether numbers changed since the last look at joints beyond their limits.
         self._is_tuned = False
         self.forget_turns()
 
@@ -135,6 +142,7 @@ class Turns:
         """Forget everything, because time went backwards."""
         count = len(self._encoders.names)
         nothing = np.full((6, count), np.nan)
+        # Totals and last readings, their times of receipt, and their stamps [s].
         self.totals, self._readings, self._times, self._sent = nothing[:4]
         self._absolute, self._absolute_at = nothing[4:]
         # Turns of the positions, in addition to the last readings; and the largest possible motion
@@ -169,7 +177,7 @@ class Turns:
         self._covered[:] = np.nan
 
     def take_changes(self) -> Mask | None:
-        """Return the actuators with a turn that was lost or found since the last call."""
+        """Return the turns that were lost or found since the last call, only for spells."""
         changed, self._changed = self._changed, None
         return changed
 
@@ -431,7 +439,11 @@ class Turns:
         )
 
     def take_joints_beyond(self) -> dict[str, str]:
-        """Return a sentence for each joint measured beyond its limits since the last call."""
+        """
+        Return a sentence for each joint measured beyond its limits since the last call.
+
+        Only diagnostics call it, once a second.
+        """
         beyond, self._beyond = self._beyond, {}
         names = self._encoders.robot.joint_names
         return {
