@@ -266,6 +266,7 @@ class HandScreen:
     def make_lines(self, width: int, height: int) -> list[Line]:
         """Return the lines that fit a terminal; what matters least is left out first."""
         guide, step = self._guide, self._guide.step
+        # Of the step and of writing the keys are n, o and w.
         shown = guide.others.keys() - {'q'} if self._shows_others and guide.is_safe else 'now'
         acts = [(key, act) for key, act in self._list_acts().items() if act and key in shown]
         keys = [*(f'{key}: {act.label}' for key, act in acts), 'q: end']

@@ -5,8 +5,8 @@
 ``transmission_bridge watch``: a live table of the running system.
 
 All lines are printed, or pages that fit a terminal, selected by keys. ``demo`` uses
-:class:`WatchClient` and :func:`show_until_end`. One thread handles callbacks and draws. Keys,
-order and widths of columns are free to change; users rely on options and exit code.
+:class:`WatchClient` and :func:`show_until_end`. One thread handles callbacks and draws. Order
+and widths of columns are free to change; users rely on options, exit code, and keys in the help.
 """
 
 from __future__ import annotations

@@ -358,7 +358,11 @@ class HandGuide:
 
     @property
     def others(self) -> dict[str, Act]:
-        """What is needed rarely, by key of the terminal: first four acts for the joint here."""
+        """
+        What is needed rarely, by its key on a terminal, which has n, o, w and ? for others.
+
+        The first four acts are for the joint of the step, which the page separates from the rest.
+        """
         track = self._here[0].tracks[self._here[1]]
         sides = _CHOICES[(_CHOICES.index(track.sides) + 1) % len(_CHOICES)]
         label = 'Both stops' if len(sides) == 2 else f'Its {SIDES[sides[0]]} stop alone'
