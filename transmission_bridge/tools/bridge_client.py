@@ -4,8 +4,9 @@
 """
 The node of a command beside running bridges: diagnostics, joint states, parameters.
 
-Every command with a running bridge uses it. It publishes nothing, and only callbacks in
-:meth:`BridgeClient.spin_for` write its data. The bridge defines names of services and statuses.
+Every command with a running bridge uses it. It publishes nothing. One thread calls all methods;
+messages and answers arrive in :meth:`BridgeClient.spin_for`, which subclasses in ``watch``,
+``demo`` and ``tune`` extend. The bridge defines names of services and statuses.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ _JOINT_STATE = 'sensor_msgs.msg.JointState'
 Received = Callable[[JointStateRecord, Layout, float], None]
 
 #: Receives the answer of a bridge, and the reason if there is none or the bridge rejects the
-#: request, else an empty text. Without an answer it receives an empty mapping.
+#: request, else an empty text. Without an answer it receives an empty mapping. If the bridge is
+#: not present, it is called before the request returns.
 Answered = Callable[[Any, str], None]
 
 
@@ -136,8 +138,6 @@ def read_bridge_reports(statuses: Sequence[Status], now: float) -> dict[str, Bri
 class BridgeClient:
     """
     A node with its own context, without publishers and signal handlers.
-
-    All callbacks run in the thread that calls :meth:`spin_for`.
 
     :param name: Last part of the name of the node.
     :param bridge: Name of a bridge with its namespace, which the node also uses.

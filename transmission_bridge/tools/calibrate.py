@@ -5,7 +5,8 @@
 ``transmission_bridge calibrate`` by hand, or from the file of a servo driver.
 
 Programs rely on the document of ``--json`` and on the exit code. Sentences, keys and the layout of
-the screen are free to change.
+the screen are free to change. One thread handles callbacks, keys and the screen; the steps are the
+guide's.
 """
 
 from __future__ import annotations
@@ -239,9 +240,9 @@ def list_result_lines(
 
 class HandScreen:
     """
-    The screen.
+    The step of a guide on a terminal; keys press its acts.
 
-    :param guide: The steps.
+    :param guide: The steps; the caller updates it before keys are handled.
     """
 
     def __init__(self, guide: HandGuide) -> None:
@@ -265,6 +266,7 @@ class HandScreen:
     def make_lines(self, width: int, height: int) -> list[Line]:
         """Return the lines that fit a terminal; what matters least is left out first."""
         guide, step = self._guide, self._guide.step
+        # Of the step and of writing the keys are n, o and w.
         shown = guide.others.keys() - {'q'} if self._shows_others and guide.is_safe else 'now'
         acts = [(key, act) for key, act in self._list_acts().items() if act and key in shown]
         keys = [*(f'{key}: {act.label}' for key, act in acts), 'q: end']
@@ -285,6 +287,7 @@ class HandScreen:
             if len(blocks[n]) > height:
                 blocks[n] = []
             height -= len(blocks[n])
+        # Between the obstacle and the keys.
         blocks.insert(6, self._draw_table(width, height) if guide.is_safe else [])
         return [line for block in blocks for line in block]
 

@@ -4,7 +4,9 @@
 """
 Common parts of commands: streams, exit codes, arguments, tables, progress, keys.
 
-Every command uses it. Scripts rely on the numbers of :class:`Exit` only.
+Every command uses it. Commands raise the errors, and ``main`` prints them. Scripts rely on the
+numbers of :class:`Exit` only; the extras are those of ``setup.py``. Widths, bars and sentences are
+free to change.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ class Stream:
 @dataclass(frozen=True, slots=True)
 class Console:
     """
-    The output of a command.
+    The output of a command, which ``main`` makes for it.
 
     :param out: Its result.
     :param err: Errors, warnings and notes.
@@ -332,7 +334,11 @@ def live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]
 
 @contextmanager
 def show_busy(stream: Stream) -> Iterator[None]:
-    """Show a moving bar on a terminal from the second second on, if rich is installed."""
+    """
+    Show a moving bar on a terminal from the second second on, if rich is installed.
+
+    Another thread draws it until the end of the block.
+    """
     ended = threading.Event()
 
     def show() -> None:

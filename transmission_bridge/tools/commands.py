@@ -8,7 +8,8 @@ The docstring of a function is the help of its command: a summary, a description
 codes, command lines to copy (indented), and a field for each argument: ``name VALUE``,
 ``--flag``, ``--option VALUE`` or ``--option VALUE ...``; ``[VALUE]`` may be missing. A field
 without a text has the same text as in other commands. Users rely on all names here, and
-``docs/command_line.md`` is made from them.
+``.ci/command_line.py`` makes ``docs/command_line.md`` from them. ``main`` runs the commands; texts
+are free to change.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ EXIT_CODES = (
 
 class Command:
     """
-    One command.
+    The help of a command; its module is imported when it runs.
 
     :param name: Its name.
     :param module: Module in this room with the function ``run``, which returns a result or an exit
@@ -104,10 +105,11 @@ class Command:
         return done
 
 
-#: Modules of commands that may compute for longer than a second before they print.
+#: Modules of commands that may compute for longer than a second before they print, as
+#: :func:`_define_command` names them.
 COMPUTING = ('check', 'card.command', 'compiler.command', 'plot')
 
-#: By name, in alphabetical order.
+#: By name, in alphabetical order; complete after the import of this module.
 COMMANDS: dict[str, Command] = {}
 
 

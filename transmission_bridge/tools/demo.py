@@ -4,7 +4,8 @@
 """
 ``transmission_bridge demo``: runs a simulated robot, and checks every message by formulas.
 
-Scripts rely on the exit code. The motions are free to change, within the limits of the robot.
+Scripts rely on the exit code. The motions are free to change, within the limits of the robot; the
+names of joints are those of ``urdf/arm.urdf``. One thread commands, compares and draws.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Comparison:
     :param inputs: Topic of the input.
     :param topic: Topic of the output.
     :param formulas: Return the expected output.
-    :ivar faults: A sentence for each value that was wrong, missing or surplus.
+    :ivar faults: The latest sentence by interface and name of a wrong, missing or surplus value.
     :ivar compared: Outputs compared.
     :ivar worst: Largest deviation so far, relative to the sum of the magnitudes of the terms.
     """

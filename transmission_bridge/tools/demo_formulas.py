@@ -5,7 +5,8 @@
 Formulas of the example robot ``urdf/arm.urdf``, written out by hand.
 
 They do not use the package, so that the demo compares two independent derivations. A value is the
-sum of a tuple of terms; errors are relative to the sum of the magnitudes of the terms.
+sum of a tuple of terms; errors are relative to the sum of the magnitudes of the terms. ``demo``
+uses them; names and numbers change only with that description.
 
 Numbers: shoulder_pan 101 and offset 0.25; forearm_roll -72.5; four-bar actuators 64 and -80,
 joints 1.75 and 1.2, offsets -0.35 and 1.1; differential actuators 48 and -50, joints 1.25 and

@@ -4,7 +4,10 @@
 """
 Input files, YAML, files of parameters, and atomic output files.
 
-Commands use it. Nodes read the parameter files, so ROS defines their form.
+Commands use it. Parameter files must be accepted exactly as the node accepts them:
+``bridge.options`` parses, this module adds file, line and :class:`UsageError`. Its sentences need
+a noun phrase as text of each ValueError of :func:`read_number`. Nodes read the written files, so
+ROS defines their form; comments in them are free to change.
 """
 
 from __future__ import annotations

@@ -2,7 +2,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Entry point of ``transmission_bridge``: run a command, and print errors as sentences."""
+"""
+Entry point of ``transmission_bridge``: run a command, and print errors as sentences.
+
+``setup.py`` and ``__main__`` name :func:`main`. Results go to standard output, errors to standard
+error. Scripts rely on the exit codes; sentences are free to change.
+"""
 
 from __future__ import annotations
 

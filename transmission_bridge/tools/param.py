@@ -4,7 +4,8 @@
 """
 ``transmission_bridge param``: read, set and dump parameters of a running bridge.
 
-Nodes and scripts read its output, which is YAML with the types of ROS.
+Nodes and scripts read its output, which is YAML with the types of ROS. ``set`` reads a value as
+``ros2 param set`` does. Errors and notes are free to change.
 """
 
 from __future__ import annotations

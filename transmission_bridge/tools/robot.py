@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a command, and the parameters of its bridge."""
+"""
+The robot of a command, with the numbers and options in the parameter file of its bridge.
+
+Commands with a FILE or a parameter file use it. Users rely on the name ``-`` of standard input,
+which can be read once. The caller prints the notes; :func:`robot_of_command` does that for it.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +60,8 @@ def read_robot_file(name: str) -> bytes:
         raise UsageError(f"cannot read '{name}': {reason}") from None
 
 
-#: Options that affect the content of states, or their source.
+#: Options that affect the content of states, or their source; others are ignored in a file. Names
+#: are those of the fields of :class:`BridgeOptions`.
 _USED = (
     'actuator_state_topics',
     'actuator_names',
@@ -74,7 +80,7 @@ _TUNED = 'tuned_file'
 @dataclass(frozen=True)
 class BridgeSetup:
     """
-    The parameters of a bridge.
+    The parameters that a command line and its parameter file give a bridge.
 
     :param options: Its options.
     :param numbers: Numbers of the transmissions by their full parameter names.

@@ -5,7 +5,8 @@
 ``transmission_bridge watch``: a live table of the running system.
 
 All lines are printed, or pages that fit a terminal, selected by keys. ``demo`` uses
-:class:`WatchClient` and :func:`show_until_end`; columns and their widths are free to change.
+:class:`WatchClient` and :func:`show_until_end`. One thread handles callbacks and draws. Order
+and widths of columns are free to change; users rely on options, exit code, and keys in the help.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from transmission_bridge.tools.watch_state import (
     WatchState,
 )
 
-#: The columns after the name, and their widths; the range is as wide as there is room for.
+#: The columns after the name in their order, and their widths: all columns of ``watch_state``, and
+#: some of this module. The range is as wide as there is room for.
 _WIDTHS = {
     **dict.fromkeys(('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF'), 10),
     **{'LOWER': 8, 'RANGE': 12, 'UPPER': 8},
@@ -87,7 +89,7 @@ class Pager:
     The rows that are shown, selected by the user's keys.
 
     :param pattern: Part of a name, with ``*`` and ``?`` as in a shell; case does not matter.
-    :ivar page: Number of the page from 0, modulo the number of pages.
+    :ivar page: Number of the page from 0; :func:`make_screen` wraps it by the number of pages.
     :ivar is_typing: Whether keys are added to the pattern.
     :ivar is_over: Whether the user has quit.
     """
@@ -335,7 +337,7 @@ _DISCOVERY = 3.0
 
 class WatchClient(BridgeClient):
     """
-    Fills a :class:`WatchState`.
+    Fills a :class:`WatchState` from all topics that the bridges name, in :meth:`spin_for`.
 
     :param is_complete: Whether no message may be lost.
     :ivar state: The state.

@@ -4,8 +4,9 @@
 """
 The data of ``watch``: latest values by topic and name, ages, bridges, missing nodes.
 
-The callbacks of ``WatchClient`` write it, and the screen reads it. The diagnostics of a bridge
-define the names of statuses and keys.
+Only ``WatchClient`` writes it, in the thread that draws; the screen of ``watch`` reads it. The
+diagnostics of a bridge define the names of statuses and keys. ``watch`` repeats the names of
+columns; sentences are free to change.
 """
 
 from __future__ import annotations

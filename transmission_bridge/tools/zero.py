@@ -4,7 +4,9 @@
 """
 ``transmission_bridge zero``: set the offsets of a running bridge from its present positions.
 
-The bridge computes and stores the offsets. This module asks, and restores its parameters.
+The bridge computes and stores the offsets, and defines the names of services and parameters. This
+module asks, and restores ``zero_joints`` and ``zero_positions`` also after an error. Sentences are
+free to change.
 """
 
 from __future__ import annotations

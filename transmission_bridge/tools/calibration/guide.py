@@ -5,8 +5,9 @@
 A calibration by hand as a sequence of steps, each with one thing to do.
 
 The step follows from what is known of the arm: nothing has to be stored, and a joint that starts
-again is asked for again. The page and the terminal show the same step. They change the state by
-:meth:`HandGuide.press` and :meth:`HandGuide.update`; all texts are free to change.
+again is asked for again. The page of ``tune`` and the screen of ``calibrate`` show the same step.
+They call :meth:`HandGuide.update` before they show it, and change the state by its methods in one
+thread; all texts are free to change.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Sweep(NamedTuple):
 
 class HandGuide:
     """
-    The state of a user interface.
+    What the user chose and said, and the step that follows from it and from the arm.
 
     :param hand: The arm.
     :param pose: Positions of a known pose [rad or m by joint]; others are at zero.
@@ -119,9 +120,10 @@ class HandGuide:
     :ivar chosen: The joint of the step, by its place in :attr:`HandCalibration.joints`.
     :ivar is_safe: Whether the user said that the torque is off.
     :ivar left_out: Names of transmissions that keep their numbers.
-    :ivar wants_limits: Whether stops are measured after a pose, as limits of the joints.
+    :ivar wants_limits: Whether stops are measured after a pose, as limits of the joints;
+        ``calibrate --limits`` writes it before the first step, an act switches it later.
     :ivar written: What was known when the user wrote it, nothing if the user ended without
-        writing; ``None`` before.
+        writing; ``None`` before, and after :meth:`resume`.
     """
 
     def __init__(
@@ -137,6 +139,7 @@ class HandGuide:
         self.wants_limits = False
         self.written: list[Outcome] | None = None
         self._describe_obstacle = describe_obstacle
+        #: By transmission what was known of it, and what followed.
         self._judged: dict[str, tuple[object, Outcome]] = {}
         self._message = ''
 
@@ -355,7 +358,11 @@ class HandGuide:
 
     @property
     def others(self) -> dict[str, Act]:
-        """What is needed rarely, by its key."""
+        """
+        What is needed rarely, by its key on a terminal, which has n, o, w and ? for others.
+
+        The first four acts are for the joint of the step, which the page separates from the rest.
+        """
         track = self._here[0].tracks[self._here[1]]
         sides = _CHOICES[(_CHOICES.index(track.sides) + 1) % len(_CHOICES)]
         label = 'Both stops' if len(sides) == 2 else f'Its {SIDES[sides[0]]} stop alone'

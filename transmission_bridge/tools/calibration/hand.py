@@ -5,8 +5,8 @@
 An arm that is moved by hand: the farthest positions, approaches to stops, directions, and poses.
 
 A joint is moved towards positive once, which gives the signs of reductions, and then to its stops
-or into a known pose. The drivers are listened to, and nothing is commanded. ``add_reading`` and
-what the user does write the data here; guide and outcome read them.
+or into a known pose. The drivers are listened to, and nothing is commanded. Readings, the guide,
+and ``calibrate`` for positions in a file write the data here, in one thread; ``outcome`` reads it.
 
 The farthest position towards a stop is never beyond it. It is taken as the stop if approaches came
 near it: motions towards it by :data:`TOWARDS`, and back by :data:`BACK`. Where a motion begins is
@@ -38,7 +38,8 @@ from transmission_bridge.tools.limit_report import joint_unit
 from transmission_bridge.transmissions import Binding, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 
-#: Names of the stops of a joint by side: against and along its positive direction.
+#: Names of the stops of a joint by side: against and along its positive direction. The order is
+#: that of :class:`Range`.
 SIDES = {-1: 'lower', 1: 'upper'}
 
 #: Largest difference between stops and limits of a turning joint [rad], and of a sliding joint as
@@ -89,13 +90,14 @@ class Range(NamedTuple):
 @dataclass(eq=False)
 class JointTrack:
     """
-    The motion of one joint.
+    The motion of one joint: how far it went on both sides, and where it turned back.
 
     :param name: The joint.
     :param limits: Its limits.
     :param turns: Whether it turns; otherwise it slides.
-    :ivar sides: The stops that it is moved to, as the user says.
-    :ivar asked: The side whose approaches count, 0 for none; ``None`` for both.
+    :ivar sides: The stops that it is moved to; the guide writes what the user says.
+    :ivar asked: The side whose approaches count, 0 for none; ``None`` for both. Written by
+        the guide.
     :ivar last: The last position, up to a constant [rad or m].
     :ivar resolution: The smallest step, which is not below the encoder's resolution.
     """
@@ -211,7 +213,10 @@ _STILL_FOR, _STILL = 0.3, 0.005
 
 class MovedTransmission:
     """
-    A transmission that is moved by hand.
+    A transmission that is moved by hand, and what is known of it.
+
+    For positions from a file ``calibrate`` writes ``is_free``, ``has_directions``,
+    ``is_from_file``, ``problem``, ``is_guess`` and ``poses`` instead of a motion.
 
     :param binding: The transmission.
     :param robot: Its robot.
@@ -221,10 +226,15 @@ class MovedTransmission:
     :ivar signs: Reductions with another sign than in the description.
     :ivar zeros: The numbers that shift the zeros of its encoders.
     :ivar problem: Why there can be no numbers, empty otherwise.
-    :ivar trouble: Why its stops were forgotten, empty if they were not.
+    :ivar trouble: Why its stops were forgotten, empty if they were not; the guide clears it when
+        the user presses a button.
+    :ivar moves: Motion of the actuators [rad or m at the motor] by the place of each joint that
+        was moved towards positive.
+    :ivar has_directions: Whether the signs of the reductions are known.
     :ivar is_guess: Whether its known positions are a guess.
     :ivar is_from_file: Whether they are from the file of a driver.
-    :ivar poses: Known positions: actuators, joints, and how far a joint may be from there.
+    :ivar poses: Known positions: actuators, joints, and how far a joint may be from there. The
+        guide forgets those that contradict each other.
     :ivar now: The present positions of the actuators [rad or m at the motor].
     """
 
@@ -406,7 +416,7 @@ def select_bindings(robot: RobotTransmissions, only: Collection[str]) -> list[Bi
 
 class HandCalibration:
     """
-    An arm that is moved by hand.
+    All transmissions of an arm that is moved by hand.
 
     :param robot: Its maps.
     :param periods: Periods of single-turn encoders by actuator, in the units of their drivers.
@@ -415,7 +425,7 @@ class HandCalibration:
     :ivar scales: Position at the motor [rad or m] per unit of its driver, of all actuators.
     :ivar joints: Each joint as its transmission and its place there.
     :ivar is_confirmed: Whether the user confirmed that the limits of the joints are the stops;
-        ``None`` before an answer.
+        ``None`` before an answer. ``calibrate`` and the guide write it.
     :raises UnknownNameError: If the robot lacks one of them.
     """
 
@@ -441,6 +451,7 @@ class HandCalibration:
             (moved, joint) for moved in self.transmissions for joint in range(len(moved.tracks))
         ]
         self.is_confirmed: bool | None = None
+        #: The last positions of all actuators without jumps of encoders, see :meth:`add_reading`.
         self._totals = np.full(len(self._periods), np.nan)
 
     def add_reading(self, positions: Array, time: float) -> None:
@@ -448,6 +459,7 @@ class HandCalibration:
         Store a message of the drivers.
 
         :param positions: Positions of all actuators [rad or m at the motor], NaN: not in it.
+            Jumps of encoders are removed in place.
         :param time: Time of receipt [s].
         """
         with np.errstate(invalid='ignore'):
@@ -486,6 +498,8 @@ class HandCalibration:
 class DriverFeed:
     """
     Fills a :class:`HandCalibration` from the topics of drivers.
+
+    It never publishes. The client calls :attr:`receivers` in the thread that handles callbacks.
 
     :param client: The node that listens.
     :param hand: The arm.

@@ -10,7 +10,8 @@ With the positions ``a`` of the actuators [rad or m at the motor], and joint ``j
     f_j(a; theta) = q
 
 by least squares. Each known position may be wrong by its slack. The search is free to change, its
-solutions are not; only the transmission that was built last is stored.
+solutions are not. ``hand``, ``outcome`` and ``servo_files`` use it; only :class:`NumberMap` stores
+anything, the transmission that it built last.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ class NumberMap:
         self.binding, self.robot = binding, robot
         present = {tunable.path: float(tunable.value) for tunable in binding.tunables}
         self.numbers: Mapping[ParameterPath, float] = {**present, **(numbers or {})}
-        self._newest = present, binding.transmission
+        #: The last built transmission, and its numbers.
+        self._built_for, self._built = present, binding.transmission
 
     def widened(self, share: float) -> NumberMap:
         """
@@ -161,12 +163,12 @@ class NumberMap:
         :raises TransmissionBridgeError: If a value is invalid.
         """
         numbers = {**self.numbers, **values}
-        if numbers != self._newest[0]:
+        if numbers != self._built_for:
             binding, _ = build_transmission(
                 type(self.binding.transmission), self.binding.spec, numbers, self.robot
             )
-            self._newest = numbers, binding.transmission
-        return self._newest[1]
+            self._built_for, self._built = numbers, binding.transmission
+        return self._built
 
     def map_positions(
         self, values: Mapping[ParameterPath, float], actuators: Array, guess: Array | None = None

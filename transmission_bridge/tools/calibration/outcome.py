@@ -4,6 +4,10 @@
 """
 The numbers that follow from motion by hand, their uncertainty, and why there are none.
 
+``guide`` uses it for each change, ``calibrate`` and ``tune`` for what they write. It reads the
+motion only, and stores nothing. Programs rely on the keys of :meth:`Outcome.as_json`; sentences
+are free to change.
+
 A stop can be missed on the inner side only. So if both stops are as far apart as the limits,
 within ``d``, the offset is within ``d / 2``. That is the check of :func:`judge_transmission`. If
 the ratio of a mechanism varies, an error of the zero has the least effect on the joint at one

@@ -5,7 +5,7 @@
 The calibration files of servo drivers: stops of joints, read as known positions, and written.
 
 ``calibrate`` reads them, ``export`` writes them. LeRobot and ORCA define their fields, so
-these must not change.
+these must not change; sentences may. Nothing is stored, and no file is opened here.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ _TURN = 2.0 * math.pi
 @dataclass(frozen=True)
 class ServoRange:
     """
-    One motor of the file, as read.
+    One motor of a LeRobot file, as read; the names of its fields are those of the file.
 
     :param drive_mode: 1 negates LeRobot's percent, not its readings and degrees.
     :param homing_offset: What the servo subtracts from its encoder [ticks].

@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The tab of the calibration by hand, which all pages share: one step, the joints, and *Write*."""
+"""
+The tab of the calibration by hand, which all pages share: one step, the joints, and *Write*.
+
+``command`` shows it in every update, in the thread of the session. The :class:`HandGuide` has the
+state and the texts of steps. The tab writes ``pose`` and ``preview`` of its page, and the arrow of
+the scene; widgets are free to change.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +37,12 @@ _HINT = 400
 
 
 class CalibratePanel:
-    """The panel."""
+    """
+    Shows the step of the robot's :class:`HandGuide`, and presses its acts.
+
+    :param page: The page.
+    :param tab: viser's handle of the tab.
+    """
 
     def __init__(self, page: Page, tab: Any) -> None:
         gui, self._page, self._widgets = page.client.gui, page, page.make_widgets(tab)
@@ -123,7 +134,7 @@ class CalibratePanel:
         widgets.show_changes()
 
     def _show_others(self, guide: HandGuide) -> None:
-        """Show what is needed rarely, in a folded section."""
+        """Show what is needed rarely, in a folded section: four acts for a joint, then others."""
         names = tuple(moved.tracks[joint].name for moved, joint in guide.hand.joints)
         acts = {act.label: act for act in guide.others.values()}
         add_widget = self._others.add_widget

@@ -5,7 +5,8 @@
 The pending change of numbers of one transmission: input, or a question, and its preview.
 
 A change is pending until the user sets or discards it; it is a question if it follows from the
-state of the robot. Each browser has its own. :class:`TuneSession` sets numbers, in its one thread.
+state of the robot. ``tune_panel`` alone uses this module, in the thread of the session, which
+sets the numbers. Labels of buttons select what they do; other texts are free to change.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class ChangePanel:
     """
     The pending change of one transmission; :class:`TunePanel` makes a new one for another choice.
 
+    :param page: The page; a shown change writes its ``preview``.
     :param widgets: The form.
     :ivar texts: Input by parameter, as it is in the fields; written by the fields and sliders.
     """
@@ -99,7 +101,11 @@ class ChangePanel:
         self._question = _Question(title, values)
 
     def step(self, what: str) -> None:
-        """Undo a change, or ask whether to reset all numbers of the transmission."""
+        """
+        Undo a change, or ask whether to reset all numbers of the transmission.
+
+        :param what: The label of the button.
+        """
         model, transmission = self._page.model, self._page.chosen
         if what == 'As in the URDF':
             title = f'Set the numbers of {transmission} as in the URDF?'
@@ -174,7 +180,11 @@ class ChangePanel:
         )
 
     def decide(self, what: str) -> None:
-        """Apply the pending change, or cancel it."""
+        """
+        Apply the pending change, or cancel it.
+
+        :param what: The label of the button; ``Apply`` is also from Enter and from moved sliders.
+        """
         page, model = self._page, self._page.model
         if what == 'Discard':
             self.texts = {}

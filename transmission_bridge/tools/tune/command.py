@@ -5,7 +5,9 @@
 ``transmission_bridge tune``: serves pages, each computed anew for every update.
 
 A panel stores only its user's choices and input. The page is computed from these, from the current
-numbers and from the state of the robot. The large panels have modules of their own.
+numbers and from the state of the robot. The session makes a :class:`PageView` for each browser,
+and calls it in the thread of :func:`run`. Users rely on the options; widgets and texts are free
+to change.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ _MOST_JOINTS = 300
 
 class PageView:
     """
-    The panels of one client.
+    The panels of one browser.
 
-    :param client: viser's handle.
+    :param client: viser's handle of the browser.
     :param session: The session of the page.
     :ivar page: What the panels share.
     """
@@ -57,6 +59,7 @@ class PageView:
         )
         self._tune, self._joints = TunePanel(self.page, tune), self.page.make_widgets(joints)
         self._robot = self.page.make_widgets(robot)
+        #: In this order: *Tune* replaces the preview of the page, *Calibrate* may replace that.
         self._panels = self._tune, CalibratePanel(self.page, calibrate), SavePanel(self.page, save)
         self.rebuild_widgets()
 

@@ -4,8 +4,9 @@
 """
 The numbers of a robot for the page: previews, proposals, undo and saving, without page and ROS.
 
-The model changes its own copy of the robot only. The caller applies proposed values, and then
-passes them to :meth:`TuneModel.accept_values`.
+The model changes its own copy of the robot only. The robots of the page make it; session and
+panels preview values, let the robot apply them, pass them to :meth:`TuneModel.accept_values`, and
+record a step for undo, in this order and in one thread. Parameters have their full names.
 """
 
 from __future__ import annotations
@@ -108,14 +109,15 @@ class SavedFile(NamedTuple):
 
 class TuneModel:
     """
-    The numbers of a robot.
+    The numbers of a robot as described and as they are now, and the steps that undo changes.
 
     :param description: The description, for saving.
     :param robot: The maps with the numbers of the description.
-    :ivar robot: The maps with the current numbers.
+    :ivar robot: The maps with the current numbers; :meth:`accept_values` alone replaces them.
     :ivar original: The maps with the numbers of the description.
     :ivar limits: Limits of all joints, by name.
-    :ivar has_lost: Whether the last step is a start of the bridge that lost numbers.
+    :ivar has_lost: Whether the last step is a start of the bridge that lost numbers; the next step
+        or its undo ends it.
     """
 
     def __init__(self, description: bytes, robot: RobotTransmissions) -> None:

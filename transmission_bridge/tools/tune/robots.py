@@ -6,6 +6,7 @@ The robots of the page: of a running bridge, and from a file, without ROS.
 
 Nothing here commands the bridge: its topics and parameters are read, and numbers are set. Both
 robots have the members that session and panels use, and only the thread of the session calls them.
+The texts of ``describe_state`` are free to change; its kinds are classes of ``page.css``.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def compute_start_position(robot: RobotTransmissions) -> Array:
 
 class FileRobot:
     """
-    A robot from a file; :class:`BridgeRobot` has the same members.
+    A robot from a file, moved by sliders; :class:`BridgeRobot` has the same members.
 
     :param description: The file.
     :param robot: Its maps.
@@ -182,7 +183,7 @@ _LIVE = 0.5
 
 class BridgeRobot(BridgeClient):
     """
-    The robot of a bridge.
+    The robot of a running bridge, with its numbers and its latest states.
 
     It requests description and parameters from the bridge, follows ``/parameter_events``, and
     repeats the request if the bridge restarts.
@@ -192,7 +193,7 @@ class BridgeRobot(BridgeClient):
     :ivar visuals: The text of the description.
     :ivar n_starts: Number of times that all numbers were read.
     :ivar stored: What the bridge said when it stored the numbers of the last calibration, empty
-        before.
+        before, and after the user has read it.
     :ivar stops: Measured stops by joint [rad or m], see :attr:`HandGuide.stops`.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the name is invalid.
     """
@@ -202,22 +203,22 @@ class BridgeRobot(BridgeClient):
         self.model: TuneModel | None = None
         self.visuals = b''
         self.n_starts = 0
-        #: The description, and what the maps have of it.
+        #: Description, names and tunables of :attr:`model`: others in an answer replace it.
         self._loaded: object = None
-        self._described = ''
-        self._cannot_be_read = ''
+        self._described = ''  # the description on the topic, for a bridge without the parameter
+        self._cannot_be_read = ''  # the reason, for the head of the page
         #: Whether the numbers are those of the running bridge, the time of the last request, and
         #: the :attr:`~.BridgeReport.start` of the bridge that they belong to.
         self._is_known, self._asked = False, -_PERIOD
         self._start: int | None = None
         self.follow_description(partial(setattr, self, '_described'))
         self.follow_parameters(self._accept_parameter_changes)
-        #: The calibration by hand, if one runs, and the receivers of the page itself.
+        #: The calibration by hand, if one runs, and its receivers of messages.
         self.calibration: HandGuide | None = None
         self._feed: DriverFeed | None = None
         self.stored = ''
         self.stops: dict[str, tuple[float, float]] = {}
-        self._receivers: dict[str, Received] = {}
+        self._receivers: dict[str, Received] = {}  # of the page itself
 
     def _accept_parameter_changes(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
         if any(name.startswith(PREFIX) for name in others):
@@ -277,8 +278,10 @@ class BridgeRobot(BridgeClient):
         self._follow_robot(model.robot, options)
 
     def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
-        """Buffer the latest messages of joints and drivers."""
+        """Buffer the latest messages of joints and drivers, which :meth:`read_state` needs."""
         names = split_pairs('actuator_names', options.actuator_names)
+        #: The maps that the plans of states and of commands count by: :meth:`read_state` replaces
+        #: both after a change of numbers.
         self._options, self._counted, self._plans = options, robot, _make_plans(robot, options)
         self._actuators, self._commands = States(self._plans[0], options), States(self._plans[1])
         joints = DriverIndex(robot.joint_names)

@@ -4,8 +4,8 @@
 """
 The tab that saves numbers, and measured stops, into a file.
 
-The page calls it for every update, in the thread of the session. A file is written at a click
-only, with the changes that are shown.
+``command`` shows it in every update, in the thread of the session. A file is written at a click
+only, with the changes that are shown; ``tools/export`` and ``tools/files`` define its form.
 """
 
 from __future__ import annotations
@@ -25,16 +25,20 @@ from transmission_bridge.tools.tune.texts import format_note
 
 
 class SavePanel:
-    """The tab that saves numbers, and measured stops, into a file."""
+    """
+    Renders the file again after a change of numbers or stops, and writes what it rendered.
+
+    :param page: The page, which it only reads.
+    :param tab: viser's handle of the tab.
+    """
 
     def __init__(self, page: Page, tab: Any) -> None:
         self._page, self._widgets = page, page.make_widgets(tab)
         self._writes_stops = False
-        #: The file with the shown changes, ``None`` without any, what it was rendered for, and a
-        #: text about it.
+        #: The file with the shown changes, ``None`` without any, and what it was rendered for.
         self._saved: SavedFile | None = None
         self._rendered_for: object = None
-        self._message = ''
+        self._message = ''  # HTML: why there is no file, or whether it was written
 
     def show(self) -> None:
         """Show the present state."""

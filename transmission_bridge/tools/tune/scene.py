@@ -4,7 +4,9 @@
 """
 The robot in the 3D view: its present pose, and a transparent commanded or previewed pose.
 
-The session alone changes it, for all browsers. Colours and sizes are free to change.
+All browsers share it. Only the thread of the session changes it: the session shows poses, the tab
+of the calibration an arrow, and viser calls :data:`Clicked` in its own thread. Colours and sizes
+are free to change.
 """
 
 from __future__ import annotations
@@ -191,7 +193,7 @@ Clicked = Callable[[int, str], None]
 
 class RobotScene:
     """
-    The robot of one description.
+    The robot of one description; the session makes another scene for another robot.
 
     :param server: The server; all browsers share the scene.
     :param robot: The description.
@@ -210,9 +212,8 @@ class RobotScene:
         packages: Packages,
         clicked: Clicked,
     ) -> None:
-        self.poses = LinkPoses(robot)
+        self._server, self.poses = server, LinkPoses(robot)
         shapes, self.missing = load_shapes(load_visuals(text), packages)
-        self._server = server
         by_link: dict[str, list[Shape]] = {}
         for shape in shapes:
             by_link.setdefault(shape.link, []).append(shape)
@@ -238,8 +239,11 @@ class RobotScene:
         with server.atomic():
             self._robot = _RobotBody(server, '/robot', self.poses, by_link, radius, clicked)
             self._ghost = _RobotBody(server, '/ghost', self.poses, by_link, radius, None)
+        #: Links behind a joint at an unknown position; they are grey.
         self._unknown: Mask = np.zeros(len(self.poses.links), dtype=bool)
-        self._radius, self._arrow, self._arrow_nodes = radius, ('', 0), list[Any]()
+        #: The joint of :meth:`show_arrow`, whose link is not painted grey, and its side.
+        self._radius, self._arrow_joint, self._arrow_side = radius, '', 0
+        self._arrow_nodes: list[Any] = []
 
     def _compute_extent(
         self, robot: RobotDescription, by_link: Mapping[str, list[Shape]]
@@ -271,9 +275,9 @@ class RobotScene:
 
     def show_arrow(self, joint: str, side: int) -> None:
         """Paint the link of a joint, and show an arrow along (1) or against (-1) the joint."""
-        if (joint, side) == self._arrow:
+        if (joint, side) == (self._arrow_joint, self._arrow_side):
             return
-        before, self._arrow = self._arrow[0], (joint, side)
+        before, self._arrow_joint, self._arrow_side = self._arrow_joint, joint, side
         for node in self._arrow_nodes:
             node.remove()
         self._arrow_nodes = []
@@ -344,7 +348,7 @@ class RobotScene:
         with self._server.atomic():
             self._robot.move_links(poses)
             for index in np.flatnonzero(unknown != self._unknown).tolist():
-                if not self._arrow[0] or self.poses.joint_of[index] != self._arrow[0]:
+                if not self._arrow_joint or self.poses.joint_of[index] != self._arrow_joint:
                     self._robot.paint_links(_UNKNOWN if unknown[index] else None, index)
             self._unknown = unknown
             others, _ = self.poses(ghost)

@@ -11,7 +11,9 @@ viser behind access control, which is checked at each HTTP request (files and We
 - **Origin.** A request from a page of another origin is rejected. Browsers send the origin with
   every WebSocket, and let every page open one to any address.
 
-This module alone depends on how viser opens its port.
+``command`` opens one server, and viser's thread calls the guard, which has no mutable data. This
+module alone depends on how viser opens its port. These three rules must stay; texts are free to
+change.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ class Reply:
 
 class RequestGuard:
     """
-    Accepts or rejects requests.
+    Accepts or rejects requests by the three rules.
 
     :param host: Name or address by which other machines reach the server.
     :ivar code: The random code, 64 bits.

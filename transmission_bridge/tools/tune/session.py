@@ -4,8 +4,9 @@
 """
 The loop of the page: one robot, its scene, and for each browser what its panels share.
 
-Only the thread of :meth:`TuneSession.run` touches robot, scene and pages. The view of a browser
-sets model and state before an update, and panels set the choices.
+``command`` makes the session; panels use :class:`Page` and :class:`Widgets`. Only the thread of
+:meth:`TuneSession.run` touches robot, scene and pages: viser's threads queue tasks for it. The
+periods of updates are free to change.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _POSE, _NUMBERS = 0.05, 0.2
 @dataclass(frozen=True)
 class PageSettings:
     """
-    Settings of the page.
+    What the command line allows all browsers; it never changes.
 
     :param may_change: Whether browsers may change anything.
     :param output: File to save to, empty for none.
@@ -70,12 +71,13 @@ class TuneSession:
         make_view: Callable[[Any, TuneSession], Any],
     ) -> None:
         self.robot = robot
-
         self.settings = settings
+        #: The scene of :attr:`_shown`, the model for which the pages were made last; both are
+        #: replaced when the robot has another model.
         self.scene: RobotScene | None = None
         self._server = server
         self._todo: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
-        self._views: dict[int, Any] = {}
+        self._views: dict[int, Any] = {}  # by the number of viser's client
         self._shown: TuneModel | None = None
         self._numbers_due = 0.0
 
@@ -229,7 +231,8 @@ class Widgets:
         Describe a widget.
 
         :param kind: ``text``, ``slider``, ``button``, ...: viser's ``gui.add_<kind>``.
-        :param key: Its name in this panel, and its label unless ``props`` has one.
+        :param key: Its name, unique among widgets of this kind in the container, and its label
+            unless ``props`` has one.
         :param act: Is called with the value when the user changes it.
         :param props: viser's arguments, including ``value``.
         """
@@ -284,30 +287,31 @@ OPEN: Limits = (-math.inf, math.inf, UNKNOWN_UNIT)
 
 class Page:
     """
-    The page of one client.
+    What the panels of one browser share.
 
-    :param client: viser's handle.
+    :param client: viser's handle of the browser.
     :param session: The session of the page.
-    :ivar units: The displayed units.
+    :ivar units: The displayed units; the tab *Tune* writes them, ``chosen`` and ``joint``.
     :ivar chosen: The transmission that is shown.
-    :ivar joint: The joint of the buttons.
-    :ivar model: The numbers that the page shows.
-    :ivar state: The state that the page shows.
-    :ivar preview: Effect of the change that the page shows, ``None`` without one.
-    :ivar pose: Positions of joints that the user is asked for, ``None`` without a question.
+    :ivar joint: The joint of the buttons; a click on a link also chooses it.
+    :ivar model: The numbers that the page shows; the view writes them before it shows panels.
+    :ivar state: The state that the page shows, written with ``model``, and before a change is set.
+    :ivar preview: Effect of the change that the page shows, ``None`` without one; in each update
+        *Tune* writes it, and then *Calibrate* may.
+    :ivar pose: Positions of joints that the user is asked for, ``None`` without a question;
+        *Calibrate* writes it.
     """
 
     def __init__(self, client: Any, session: TuneSession) -> None:
-        self.client, self.session = client, session
-        self.units = PageUnits()
+        self.client, self.session, self.units = client, session, PageUnits()
         self.chosen = self.joint = ''
         self.preview: Preview | None = None
         self.pose: Mapping[str, float] | None = None
-        # Set by the view before it shows panels.
         self.model: TuneModel
         self.state: RobotState
-        #: Limits of the actuators, and the transmission from which they were computed.
-        self._actuator_limits: tuple[object, dict[str, Limits]] = None, {}
+        #: Limits of the actuators of the shown transmission, and the maps that they are from.
+        self._actuator_limits: dict[str, Limits] = {}
+        self._limits_of: object = None
 
     def make_widgets(self, container: Any) -> Widgets:
         """Return the widgets of a container."""
@@ -315,22 +319,22 @@ class Page:
 
     def limit_actuators(self, binding: Binding) -> None:
         """Compute the limits of the actuators of a transmission, if its numbers have changed."""
-        if self._actuator_limits[0] is not binding.transmission:
+        if self._limits_of is not binding.transmission:
             report = transmission_limits(self.model.robot, binding)
-            limits = {
+            self._actuator_limits = {
                 actuator.name: (lower, upper, report.unit)
                 for actuator, (lower, upper) in zip(
                     binding.spec.actuators, report.actuators[0].tolist(), strict=True
                 )
             }
-            self._actuator_limits = binding.transmission, limits
+            self._limits_of = binding.transmission
 
     def find_side(self, kind: str) -> tuple[tuple[str, ...], Array, Array, Mapping[str, Limits]]:
         """Return names, values, ages and limits of actuators or joints."""
         state, robot = self.state, self.model.robot
         if kind == 'joint':
             return robot.joint_names, state.joints, state.joint_ages, self.model.limits
-        return robot.actuator_names, state.actuators, state.actuator_ages, self._actuator_limits[1]
+        return robot.actuator_names, state.actuators, state.actuator_ages, self._actuator_limits
 
     def format_bars(self, kind: str, members: Iterable[int]) -> str:
         """Return a table of actuators or joints, actuators as their drivers count."""

@@ -5,7 +5,9 @@
 Texts of the page as HTML.
 
 Names and sentences come from descriptions and from messages of other nodes. :func:`escape_text`
-processes each of them, so that none can contain markup or control characters.
+processes each of them, so that none can contain markup or control characters. All panels use the
+functions; a kind of a sentence or a row is a class of ``page.css``, such as ``bad``. Texts and
+style are free to change, and nothing is stored.
 """
 
 from __future__ import annotations

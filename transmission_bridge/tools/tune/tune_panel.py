@@ -4,8 +4,9 @@
 """
 The tab with one transmission: its members, its numbers, and sliders that move a drawn robot.
 
-The page calls it for every update, in the thread of the session. It writes its own choices alone;
-input and questions are the :class:`ChangePanel`'s.
+``command`` shows it in every update, in the thread of the session. It writes the choices and the
+preview of its page, and moves a robot from a file; input and questions are the
+:class:`ChangePanel`'s. Labels of buttons select what they do; other texts are free to change.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class TunePanel:
             self._choice = page.make_widgets(gui.add_folder(None))
             form = gui.add_form(None)
         self._page, self._widgets = page, page.make_widgets(form)
-        self._choices: dict[str, str] = {}
+        self._choices: dict[str, str] = {}  # names of transmissions by entry of the list
+        #: The pending change, and the text of the field for the position of a joint.
         self._change, self._is_at = ChangePanel(page, self._widgets), '0'
         #: The ends of sliders by parameter.
         self._spans: dict[str, tuple[float, float]] = {}
