@@ -132,7 +132,7 @@ def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
     for element in robot.find_all('transmission') if is_urdf else ():
         drafts.append(read_ros1_transmission(walker, element))
     if known is not None:
-        driven = {joint for draft in drafts for joint in draft.rejected.joints}
+        driven = {joint for draft in drafts for joint in draft.rejection.joints}
         check_block_joints(blocks, driven, known, findings)
     add_implied_actuators(drafts, findings)
     independent = {x.name for block in blocks for x in block.components if x.mimic is False}
@@ -266,18 +266,18 @@ def accept_transmissions(
         claims += [('joint', joint) for joint in spec.joints]
         if spec.can_command:
             claims += [('actuator', end) for end in spec.actuators if not end.read_only]
-        if joints is not None and not draft.refused:
+        if joints is not None and not draft.is_rejected:
             _check_driven_joints(spec, joints, findings, independent)
-        for kind, claim in claims if not draft.refused else ():
+        for kind, claim in claims if not draft.is_rejected else ():
             if (other := taken.get((kind, claim.name))) is not None:
                 what, expected = _TAKEN[kind]
                 message = f"{what} by transmission '{other.name}' on line {other.line}"
                 findings.add_error(claim, message, expected, f"'{claim.name}'")
-        if draft.refused or findings.errors > errors:
-            names = () if joints is None else draft.rejected.joints or ('',)
-            unknown = dict.fromkeys(draft.rejected.unknown_joints)
+        if draft.is_rejected or findings.errors > errors:
+            names = () if joints is None else draft.rejection.joints or ('',)
+            unknown = dict.fromkeys(draft.rejection.unknown_joints)
             unknown |= dict.fromkeys(name for name in names if joints and name not in joints)
-            rejected.append(replace(draft.rejected, unknown_joints=tuple(unknown)))
+            rejected.append(replace(draft.rejection, unknown_joints=tuple(unknown)))
         else:
             taken |= {(kind, claim.name): spec for kind, claim in claims}
             accepted.append(spec)
