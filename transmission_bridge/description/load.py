@@ -6,6 +6,10 @@ Load a robot description in XML as a :class:`RobotDescription`.
 
 The parts are read by their tables, and then compared with each other and with the URDF. Findings
 follow the order of the document, not of the checks.
+
+Users, the node and the commands call :func:`load_description`; the other functions run once in
+it. The order of the checks is fixed by the drafts, see :class:`Draft`. Severity, path and line of
+a finding, and which data survive it, are for users; messages are free to change.
 """
 
 from __future__ import annotations
@@ -232,7 +236,7 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
 # transmission only. If two transmissions conflict, the later one is rejected.
 
 
-#: Message and expectation about a name that another transmission has, by its kind.
+#: Message and expectation about a name that an earlier transmission has, by its kind.
 _TAKEN = {
     'transmission': ('another transmission has the same name', 'another name'),
     'joint': ('the joint is already driven', 'a joint that no other transmission drives'),
@@ -252,7 +256,7 @@ def accept_transmissions(
     """
     Divide the transmissions into those that can be used together, and the others.
 
-    :param drafts: In order of precedence.
+    :param drafts: Complete, in order of precedence.
     :param joints: The robot's joints; ``None``: the document has no joints to check names by.
     :param independent: Joints that do not follow, whatever their ``<mimic>``.
     """
@@ -265,7 +269,7 @@ def accept_transmissions(
         claims: list[tuple[str, TransmissionSpec | TransmissionEnd]] = [('transmission', spec)]
         claims += [('joint', joint) for joint in spec.joints]
         if spec.can_command:
-            claims += [('actuator', end) for end in spec.actuators if not end.read_only]
+            claims += [('actuator', each) for each in spec.actuators if not each.read_only]
         if joints is not None and not draft.is_rejected:
             _check_driven_joints(spec, joints, findings, independent)
         for kind, claim in claims if not draft.is_rejected else ():

@@ -6,7 +6,7 @@ Read ``<ros2_control>`` blocks, and complete the drafts of the transmissions ins
 
 Loading calls :func:`read_ros2_control` once for each robot, and :func:`add_implied_actuators` when
 all drafts of the robot exist; :class:`Draft` states the order. ``Row`` and ``Value`` in ``walker``
-explain the codes of the table, which a test compares with the docs. The names in it are those of
+explain the codes of the table, which a test compares with the docs. Its names come from
 ros2_control.
 """
 
@@ -188,7 +188,7 @@ def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
         else:
             name, expected = f'{spec.block}_{_IMPLIED}', f"'{_IMPLIED}' unique in the robot"
             findings.add_warning(spec, f"actuator '{name}' is implied", expected, 'more than one')
-        (joint,) = spec.joints
+        (joint,) = spec.joints  # another number is an error of the element
         actuator = TransmissionEnd(
             name=name,
             role=_IMPLIED,

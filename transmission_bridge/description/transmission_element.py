@@ -6,8 +6,8 @@ Read a ``<transmission>`` of ROS 2 or ROS 1.
 
 Each dialect is a table, :data:`ROS2_TRANSMISSION` and :data:`ROS1_TRANSMISSION`. ``Row`` and
 ``Value`` in ``walker`` explain their codes. A test compares the tables with the docs: names of
-elements and values, meanings and defaults are for users. Everything outside the tables is a
-parameter for the type of the transmission.
+elements and values, meanings and defaults are for users. Everything else in a transmission, a
+joint or an actuator is a parameter for the type of the transmission.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class Draft:
 def _make_draft(
     element: Element, values: Fields, is_rejected: bool, lacks_actuator: bool = False
 ) -> Draft:
+    """Return the draft of an element; ``values`` may lack fields that could not be read."""
     nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
     spec = make_spec(TransmissionSpec, element, nothing | values)
     actuators, with_units = [], []
@@ -184,6 +185,11 @@ def _finish_end(walker: Walker, element: Element, values: Fields, _errors: int) 
 def _sort_members(
     walker: Walker, element: Element, values: Fields, *, lacks_actuator: bool = False
 ) -> None:
+    """
+    Sort the joints and the actuators in ``values`` by role, in place.
+
+    A side with a missing, dropped or repeated member or role is empty, and has a finding.
+    """
     for side in ('joint', 'actuator'):
         count = len(element.find_all(side))
         members = values.get(f'{side}s', ())

@@ -46,6 +46,7 @@ class Findings:
 
     The default subject of a finding is the closest named part of the robot around its element.
 
+    :param root: The root element; every place of a finding has the path of an element below it.
     :ivar errors: Number of errors so far; the readers compare it before and after an element.
     """
 
@@ -248,7 +249,7 @@ class Unusable(Exception):
 
 class Walker:
     """
-    Reads the elements of one description by their rows; its version of URDF is that of the root.
+    Reads the elements of one description by their rows; the root has its version of URDF.
 
     :param findings: Receives the findings, in the order of reading.
     """
