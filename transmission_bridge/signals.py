@@ -11,7 +11,8 @@ sleeps on the pipe forwards the request.
 
 Nodes use :func:`stop_signals`, the command line :func:`clean_end`, and the demo
 :func:`handle_signals` while its bridge starts. The handlers belong to the process: they can be set
-in the main thread only, and the end of each block restores them.
+in the main thread only, and the end of a block restores them. After a request to stop it ignores
+the signals instead.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import sys
 import threading
 from typing import Any
 
+#: Signals that ask a process to end; an ignored SIGHUP does not. Python turns SIGINT into
+#: ``KeyboardInterrupt``, so :func:`clean_end` handles the other two.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Handler = Callable[[int, Any], object]

@@ -46,7 +46,7 @@ class Findings:
 
     The default subject of a finding is the closest named part of the robot around its element.
 
-    :param root: The root element; every place of a finding has the path of an element below it.
+    :param root: The root element. The place of a finding has its path, or one below it.
     :ivar errors: Number of errors so far; the readers compare it before and after an element.
     """
 
