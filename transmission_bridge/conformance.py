@@ -4,6 +4,10 @@
 """
 The conformance suite for transmissions: it finds mistakes in a type.
 
+Authors of types import this module, so its names are fixed; the suite itself is in
+``transmissions/conformance``. The names of the checks are the keys of :func:`failures`, and each
+is a test ``test_<name>``.
+
 As functions::
 
     from transmission_bridge import conformance

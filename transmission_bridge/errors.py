@@ -7,8 +7,11 @@ Errors raised by this package.
 The root is :class:`TransmissionBridgeError`. Every leaf is also the matching built-in exception,
 has its data as attributes, and can be pickled.
 
-All rooms raise and catch them, and rely on classes and attributes; the sentences are free to
-change.
+All rooms raise and catch them, and users catch them too: classes and attributes are fixed, and so
+is each ``MessageError.reason``, a key of ``/diagnostics``. The sentences are free to change.
+
+The functions make parts of sentences. A sentence has names and texts of others only through one of
+them, which escapes them, so that they cannot forge lines of a terminal or a log.
 """
 
 from __future__ import annotations

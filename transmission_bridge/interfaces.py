@@ -7,7 +7,8 @@ Names of the interfaces and of the two directions of maps.
 The names come from ros2_control (``hardware_interface_type_values.hpp``), ``absolute_position``
 from transmission_interface.
 
-Every room uses them; the order of :data:`FIELDS` is the order of rows in memory and on the wire.
+Every room uses them, and users spell them in URDFs, parameters and calls, so the texts are fixed.
+The order of :data:`FIELDS` is the order of rows in memory and on the wire.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal
 
 from transmission_bridge.errors import TransmissionError, UnsupportedInterfaceError
 
+#: The direction of a map; users give the texts as arguments.
 Direction = Literal['actuator_to_joint', 'joint_to_actuator']
 ACTUATOR_TO_JOINT: Direction = 'actuator_to_joint'
 JOINT_TO_ACTUATOR: Direction = 'joint_to_actuator'

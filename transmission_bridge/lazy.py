@@ -4,7 +4,8 @@
 """
 Names that a package exports and imports at their first use.
 
-Packages with a module that is slow to import call it in their ``__init__``.
+Packages with a module that is slow to import call it in their ``__init__``, after the block of
+imports. It reads this block as source text, so the package needs its ``.py`` files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def import_lazily(package: str) -> tuple[list[str], Callable[[str], Any]]:
     Return ``__all__`` and ``__getattr__`` of a package that is being imported.
 
     It exports the imports below its first ``if``, which is ``if TYPE_CHECKING``: so they are
-    listed once, for type checkers and for the interpreter.
+    listed once, for type checkers and for the interpreter. Each is ``from MODULE import NAME as
+    NAME``. ``__getattr__`` also returns a module of the package if the block imports it or a name
+    from it.
 
     A name costs the import of its module, and not of all modules beside it: most commands need few
     of them, and most robots need no CasADi.

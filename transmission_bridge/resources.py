@@ -7,7 +7,8 @@ Find the data files of the package: example robots, parameter files, launch file
 They are found without the ament index, and so without ROS. In a checkout (also with an editable
 install) they are next to the package, else in ``share/transmission_bridge`` of some prefix.
 
-Commands, launch files and the examples in the docs call :func:`resource`.
+The demo and the tests call :func:`resource`. The folders ``config``, ``launch`` and ``urdf`` are
+installed by ``setup.py``; a file is found by its path below them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,10 @@ and #532, all versions). Python handlers run between byte codes, which is too la
 events executor waits in C++. So the interpreter's C handler writes to a pipe, and a thread that
 sleeps on the pipe forwards the request.
 
-Nodes use :func:`stop_signals`, commands use :func:`clean_end`.
+Nodes use :func:`stop_signals`, the command line :func:`clean_end`, and the demo
+:func:`handle_signals` while its bridge starts. The handlers belong to the process: they can be set
+in the main thread only, and the end of a block restores them. After a request to stop it ignores
+the signals instead.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ import sys
 import threading
 from typing import Any
 
+#: Signals that ask a process to end; an ignored SIGHUP does not. Python turns SIGINT into
+#: ``KeyboardInterrupt``, so :func:`clean_end` handles the other two.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Handler = Callable[[int, Any], object]
@@ -31,11 +36,16 @@ _AGAIN = 0.01
 
 
 class StopRequest:
-    """A request to stop, from any thread; calling the object returns whether it was made."""
+    """
+    A request to stop, from any thread; calling the object returns whether it was made.
+
+    It is made once and cannot be withdrawn.
+    """
 
     def __init__(self) -> None:
         self._requested = False
-        self._listeners: list[Callable[[], object]] = []
+        #: The listener of the present block, until it is called.
+        self._listener: Callable[[], object] | None = None
         self._lock = threading.RLock()
 
     def __call__(self) -> bool:
@@ -45,35 +55,49 @@ class StopRequest:
     def request_stop(self) -> None:
         """Request a stop. A second request has no effect."""
         with self._lock:
-            listeners, self._requested = self._listeners, True
-            self._listeners = []
-            for listener in listeners:
+            self._requested = True
+            listener, self._listener = self._listener, None
+            if listener is not None:
                 listener()
 
     @contextmanager
     def notify_in_block(self, listener: Callable[[], object]) -> Iterator[None]:
-        """Call ``listener`` if the request is made before or during the block, in any thread."""
+        """
+        Call ``listener`` once if the request is made before or during the block.
+
+        Only one block at a time: a block within another takes the place of its listener for good.
+
+        :param listener: Called in the thread of the request, under the lock of this object, so it
+            must not wait for another thread that makes a request or ends the block.
+        """
         with self._lock:
-            self._listeners = [listener]
+            self._listener = listener
             if self._requested:
                 self.request_stop()
         try:
             yield
         finally:
             with self._lock:
-                self._listeners = []
+                self._listener = None
 
 
 @contextmanager
 def handle_signals(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Any]]:
-    """Handle signals in the block, except an ignored SIGHUP; yield the handlers after it."""
+    """
+    Handle signals in the block, except an ignored SIGHUP.
+
+    Yield the handlers from before, by number. The end of the block sets the handlers in this
+    dictionary, and the block may replace them.
+
+    :raises ValueError: If called outside the main thread.
+    """
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
-    numbers = [handler for handler in handlers if handler != signal.SIGHUP or not is_ignored]
-    after = {number: signal.signal(number, handlers[number]) for number in numbers}
+    numbers = [number for number in handlers if number != signal.SIGHUP or not is_ignored]
+    restored = {number: signal.signal(number, handlers[number]) for number in numbers}
     try:
-        yield after
+        yield restored
     finally:
-        for number, handler in after.items():
+        for number, handler in restored.items():
             signal.signal(number, handler)
 
 
@@ -97,7 +121,7 @@ def stop_signals() -> Iterator[StopRequest]:
                 stop.request_stop()
 
     # Python installs its C handler only together with a Python handler, which does nothing here.
-    with handle_signals(dict.fromkeys(SIGNALS, lambda *_: None)) as after:
+    with handle_signals(dict.fromkeys(SIGNALS, lambda *_: None)) as restored:
         reader, writer = os.pipe()
         # The C handler must never block in a full pipe.
         os.set_blocking(writer, False)
@@ -108,7 +132,7 @@ def stop_signals() -> Iterator[StopRequest]:
             yield stop
         finally:
             if stop():
-                after.update(dict.fromkeys(after, signal.SIG_IGN))
+                restored.update(dict.fromkeys(restored, signal.SIG_IGN))
             signal.set_wakeup_fd(previous)
             os.close(writer)
             watcher.join()
@@ -125,15 +149,19 @@ def clean_end() -> Iterator[None]:
     Raise ``KeyboardInterrupt`` at SIGTERM and SIGHUP; if uncaught, end the process by the signal.
 
     A signal within a callback of the interpreter (of a weak reference, or ``__del__``), which
-    ignores all exceptions, counts after it. An ignored SIGHUP (``nohup``) stays ignored. Outside
-    the main thread, and in a block within another, this does nothing.
+    ignores all exceptions, counts after it: ``sys.unraisablehook`` notes the exception, and the
+    real-time timer raises it again by SIGALRM. The block must use none of these three. An ignored
+    SIGHUP (``nohup``) stays ignored.
+
+    Outside the main thread this does nothing, and neither if SIGALRM already has a handler: then
+    the block is within another one, or the program uses the signal.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
         yield
         return
     ignored: list[KeyboardInterrupt] = []
-    report = sys.unraisablehook
+    report_unraisable = sys.unraisablehook
 
     def end_process(number: int, _: object) -> None:
         for each in (signal.SIGTERM, signal.SIGHUP):  # do not interrupt the clean-up
@@ -145,7 +173,7 @@ def clean_end() -> Iterator[None]:
 
     def note_ignored(unraisable: sys.UnraisableHookArgs) -> None:
         if not isinstance(unraisable.exc_value, KeyboardInterrupt):
-            report(unraisable)
+            report_unraisable(unraisable)
             return
         ignored.append(unraisable.exc_value)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN)
@@ -160,5 +188,5 @@ def clean_end() -> Iterator[None]:
             signal.raise_signal(ended.args[0])
             raise
         finally:
-            sys.unraisablehook = report
+            sys.unraisablehook = report_unraisable
             signal.setitimer(signal.ITIMER_REAL, 0.0)

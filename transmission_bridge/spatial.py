@@ -11,7 +11,8 @@ both in the axes of the frame itself (left-trivialised, body-fixed). A wrench is
 Estimation and Identification of Humanoid Robots Dynamics", chapter 2. Every function works along
 the last axes, over any number of leading batch axes.
 
-Kinematics and the tools that convert or draw robots call these functions.
+Kinematics and the tools that convert or draw robots call these functions. They return new arrays
+and check nothing: callers give the stated shapes, rotations, unit axes and unit quaternions.
 """
 
 from __future__ import annotations

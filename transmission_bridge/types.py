@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Types of arrays by their contents."""
+"""
+Types of arrays by their contents: annotations of all rooms, which check and convert nothing.
+
+Shapes are in the docstrings of the functions.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 #: Indices.
 Index: TypeAlias = npt.NDArray[np.intp]
 
-#: No numbers.
+#: No numbers: the array of an interface that a message does not have. Read-only, because all such
+#: messages share it.
 EMPTY: Array = np.empty(0)
 EMPTY.setflags(write=False)

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read robot descriptions: URDF text to frozen specs. Only this room imports lxml."""
+"""
+Read robot descriptions: URDF text to frozen specs. Only this room imports lxml.
+
+Other rooms call :func:`load_description` and read the specs. Tables, findings and drafts stay in
+this room; ``document`` has the text, for tools that change or draw a description.
+"""
 
 from __future__ import annotations
 

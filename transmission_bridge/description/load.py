@@ -6,6 +6,10 @@ Load a robot description in XML as a :class:`RobotDescription`.
 
 The parts are read by their tables, and then compared with each other and with the URDF. Findings
 follow the order of the document, not of the checks.
+
+Users, the node and the commands call :func:`load_description`; the other functions run once in
+it. The order of the checks is fixed by the drafts, see :class:`Draft`. Severity, path and line of
+a finding, and which data survive it, are for users; messages are free to change.
 """
 
 from __future__ import annotations
@@ -132,7 +136,7 @@ def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
     for element in robot.find_all('transmission') if is_urdf else ():
         drafts.append(read_ros1_transmission(walker, element))
     if known is not None:
-        driven = {joint for draft in drafts for joint in draft.rejected.joints}
+        driven = {joint for draft in drafts for joint in draft.rejection.joints}
         check_block_joints(blocks, driven, known, findings)
     add_implied_actuators(drafts, findings)
     independent = {x.name for block in blocks for x in block.components if x.mimic is False}
@@ -232,7 +236,7 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
 # transmission only. If two transmissions conflict, the later one is rejected.
 
 
-#: Message and expectation about a name that another transmission has, by its kind.
+#: Message and expectation about a name that an earlier transmission has, by its kind.
 _TAKEN = {
     'transmission': ('another transmission has the same name', 'another name'),
     'joint': ('the joint is already driven', 'a joint that no other transmission drives'),
@@ -252,7 +256,7 @@ def accept_transmissions(
     """
     Divide the transmissions into those that can be used together, and the others.
 
-    :param drafts: In order of precedence.
+    :param drafts: Complete, in order of precedence.
     :param joints: The robot's joints; ``None``: the document has no joints to check names by.
     :param independent: Joints that do not follow, whatever their ``<mimic>``.
     """
@@ -265,19 +269,19 @@ def accept_transmissions(
         claims: list[tuple[str, TransmissionSpec | TransmissionEnd]] = [('transmission', spec)]
         claims += [('joint', joint) for joint in spec.joints]
         if spec.can_command:
-            claims += [('actuator', end) for end in spec.actuators if not end.read_only]
-        if joints is not None and not draft.refused:
+            claims += [('actuator', each) for each in spec.actuators if not each.read_only]
+        if joints is not None and not draft.is_rejected:
             _check_driven_joints(spec, joints, findings, independent)
-        for kind, claim in claims if not draft.refused else ():
+        for kind, claim in claims if not draft.is_rejected else ():
             if (other := taken.get((kind, claim.name))) is not None:
                 what, expected = _TAKEN[kind]
                 message = f"{what} by transmission '{other.name}' on line {other.line}"
                 findings.add_error(claim, message, expected, f"'{claim.name}'")
-        if draft.refused or findings.errors > errors:
-            names = () if joints is None else draft.rejected.joints or ('',)
-            unknown = dict.fromkeys(draft.rejected.unknown_joints)
+        if draft.is_rejected or findings.errors > errors:
+            names = () if joints is None else draft.rejection.joints or ('',)
+            unknown = dict.fromkeys(draft.rejection.unknown_joints)
             unknown |= dict.fromkeys(name for name in names if joints and name not in joints)
-            rejected.append(replace(draft.rejected, unknown_joints=tuple(unknown)))
+            rejected.append(replace(draft.rejection, unknown_joints=tuple(unknown)))
         else:
             taken |= {(kind, claim.name): spec for kind, claim in claims}
             accepted.append(spec)

@@ -2,10 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Read ``<ros2_control>`` blocks and their transmissions.
+Read ``<ros2_control>`` blocks, and complete the drafts of the transmissions inside of them.
 
-Loading calls it once for each robot. It completes the drafts of the transmissions inside of
-blocks.
+Loading calls :func:`read_ros2_control` once for each robot, and :func:`add_implied_actuators` when
+all drafts of the robot exist; :class:`Draft` states the order. ``Row`` and ``Value`` in ``walker``
+explain the codes of the table, which a test compares with the docs. Its names come from
+ros2_control.
 """
 
 from __future__ import annotations
@@ -46,9 +48,11 @@ from transmission_bridge.errors import closest
 _FIELDS = ('position', 'velocity', 'effort')
 
 # -- Components and their interfaces -------------------------------------------------------------
+#
+# ``_finish_…`` functions are called as ``Row.finish``.
 
 
-def _finish_component(_: Walker, element: Element, values: Fields, __: int) -> ComponentSpec:
+def _finish_component(_: Walker, element: Element, values: Fields, _errors: int) -> ComponentSpec:
     if not values.get('limits_enabled', True):
         for side in ('command_interfaces', 'state_interfaces'):
             values[side] = tuple(
@@ -62,7 +66,7 @@ def _finish_component(_: Walker, element: Element, values: Fields, __: int) -> C
 # Errors in a block's own attributes or its hardware do not affect its transmissions.
 
 
-def _finish_hardware(walker: Walker, element: Element, values: Fields, _: int) -> Fields:
+def _finish_hardware(walker: Walker, element: Element, values: Fields, _errors: int) -> Fields:
     if not values.get('plugin'):
         walker.findings.add_error(
             element,
@@ -74,7 +78,7 @@ def _finish_hardware(walker: Walker, element: Element, values: Fields, _: int) -
 
 
 def _finish_block(
-    walker: Walker, element: Element, values: Fields, _: int
+    walker: Walker, element: Element, values: Fields, _errors: int
 ) -> tuple[Ros2ControlSpec, Sequence[Draft]]:
     values.pop('properties', None)
     drafts: Sequence[Draft] = values.pop('transmissions', ())
@@ -102,13 +106,17 @@ def _finish_block(
 
 
 def _complete_drafts(drafts: Sequence[Draft], block: Ros2ControlSpec, findings: Findings) -> None:
-    """Add the name and the interfaces of a block to its transmissions."""
+    """
+    Add the name and the interfaces of a block to its transmissions, in place.
+
+    A transmission of a joint that the block does not declare is rejected.
+    """
     components = {part.name: part for part in block.components if part.kind == 'joint'}
     for draft in drafts:
         bound: list[TransmissionEnd] = []
         for joint in draft.spec.joints:
             if (component := components.get(joint.name)) is None:
-                draft.refused = True
+                draft.is_rejected = True
                 findings.add_error(
                     joint,
                     'the joint is not declared in this <ros2_control> block'
@@ -125,9 +133,9 @@ def _complete_drafts(drafts: Sequence[Draft], block: Ros2ControlSpec, findings: 
         commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
         # An implied actuator is commanded.
         actuators = draft.spec.actuators
-        can_command = commanded and not (actuators and all(end.read_only for end in actuators))
-        unknown = tuple(name for name in draft.rejected.joints if name not in components)
-        draft.rejected = replace(draft.rejected, block=block.name, unknown_joints=unknown)
+        can_command = commanded and not (actuators and all(each.read_only for each in actuators))
+        unknown = tuple(name for name in draft.rejection.joints if name not in components)
+        draft.rejection = replace(draft.rejection, block=block.name, unknown_joints=unknown)
         draft.spec = replace(
             draft.spec, joints=tuple(bound), block=block.name, can_command=can_command
         )
@@ -164,15 +172,15 @@ _IMPLIED = 'actuator1'
 
 def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
     """
-    Add the implied actuators.
+    Add the implied actuators, in place: the last change of the drafts.
 
     :param drafts: All transmissions of the robot, with the rejected ones: correcting one must not
         rename the actuator of another.
     """
-    names = Counter(name for draft in drafts for name in draft.rejected.actuators)
+    names = Counter(name for draft in drafts for name in draft.rejection.actuators)
     names[_IMPLIED] += sum(draft.lacks_actuator for draft in drafts)
     for draft in drafts:
-        if not draft.lacks_actuator or draft.refused:
+        if not draft.lacks_actuator or draft.is_rejected:
             continue
         spec, name = draft.spec, _IMPLIED
         if names[_IMPLIED] == 1:
@@ -180,7 +188,7 @@ def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
         else:
             name, expected = f'{spec.block}_{_IMPLIED}', f"'{_IMPLIED}' unique in the robot"
             findings.add_warning(spec, f"actuator '{name}' is implied", expected, 'more than one')
-        (joint,) = spec.joints
+        (joint,) = spec.joints  # another number is an error of the element
         actuator = TransmissionEnd(
             name=name,
             role=_IMPLIED,
@@ -190,7 +198,7 @@ def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
             path=spec.path,
         )
         draft.spec = replace(spec, actuators=(actuator,))
-        draft.rejected = replace(draft.rejected, actuators=(name,))
+        draft.rejection = replace(draft.rejection, actuators=(name,))
 
 
 # -- The table; docs/transmissions.md lists its rows --------------------------------------------
@@ -277,7 +285,7 @@ ROS2_CONTROL = Row(
     _BLOCK,
     (_HARDWARE, _PROPERTIES, ROS2_TRANSMISSION, *_COMPONENTS),
     many=True,
-    unknown='refused',
+    unknown='error',
     ends='never',
     finish=_finish_block,
 )

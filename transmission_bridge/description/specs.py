@@ -4,7 +4,9 @@
 """
 A robot description as frozen values, without XML, and the effective limits of its joints.
 
-Every other room reads these values, so names and units are fixed.
+Users and every other room read these values, so names, units and defaults are fixed. The tables of
+this room set the fields by name; a test compares the defaults with the docs. The fields of
+``origin``, ``mimic`` and ``limits`` of a joint are also names in the fingerprint of compiled C.
 """
 
 from __future__ import annotations
@@ -450,9 +452,10 @@ def _find_named(kind: str, specs: Sequence[_Named], name: str) -> _Named:
     raise UnknownNameError(kind, name, tuple(spec.name for spec in specs))
 
 
+#: Interfaces in the order of the rows of :func:`compute_limits`.
 _ROWS = ('position', 'velocity', 'effort', 'acceleration')
 
-#: Two bounds of an interface, ``None`` if absent.
+#: An interface and its two bounds, ``None`` if absent.
 _Bounds = tuple[str, float | None, float | None]
 
 
@@ -496,15 +499,15 @@ def compute_limits(robot: RobotDescription, names: Sequence[str]) -> Array:
             bounds += [('velocity', None, limit.velocity), ('effort', None, limit.effort)]
             if joint.type in ('revolute', 'prismatic'):
                 bounds.append(('position', limit.lower, limit.upper))
-        for row, low, high in bounds:
+        for kind, low, high in bounds:
             given = [bound for bound in (low, high) if bound is not None]
-            if row in _ROWS and given:
-                ends = -math.inf if low is None else low, math.inf if high is None else high
-                if row == 'acceleration':
-                    ends = -abs(given[0]), abs(given[-1])
-                elif row != 'position':
+            if kind in _ROWS and given:
+                pair = -math.inf if low is None else low, math.inf if high is None else high
+                if kind == 'acceleration':
+                    pair = -abs(given[0]), abs(given[-1])
+                elif kind != 'position':
                     least = min(map(abs, given))
-                    ends = -least, least
-                both = limits[:, _ROWS.index(row), column]
-                both[:] = max(both[0], ends[0]), min(both[1], ends[1])
+                    pair = -least, least
+                both = limits[:, _ROWS.index(kind), column]
+                both[:] = max(both[0], pair[0]), min(both[1], pair[1])
     return limits

@@ -4,8 +4,10 @@
 """
 Read a ``<transmission>`` of ROS 2 or ROS 1.
 
-Its tables are listed in the docs. A :class:`Draft` is changed by this room until it is accepted or
-rejected.
+Each dialect is a table, :data:`ROS2_TRANSMISSION` and :data:`ROS1_TRANSMISSION`. ``Row`` and
+``Value`` in ``walker`` explain their codes. A test compares the tables with the docs: names of
+elements and values, meanings and defaults are for users. Everything else in a transmission, a
+joint or an actuator is a parameter for the type of the transmission.
 """
 
 from __future__ import annotations
@@ -51,22 +53,30 @@ class Draft:
     """
     A ``<transmission>`` before its comparison with the rest of the robot.
 
-    :param spec: The transmission, as far as it could be read.
-    :param rejected: What is left of it if it is rejected: names as written, empty for a joint
+    It is filled in this order; loading then only reads it:
+
+    1. by its own element, in the finish functions of this module;
+    2. by the end of its ``<ros2_control>`` block: name of the block, interfaces of the joints,
+       ``can_command`` and unknown joints, or a rejection;
+    3. by ``add_implied_actuators``, if all drafts of the robot exist: the implied actuator.
+
+    :param spec: The transmission, as far as it could be read; incomplete if it is rejected.
+    :param rejection: Its replacement if it is rejected: names as written, empty for a joint
         without a name; unknown are the joints that its block does not declare.
-    :param refused: Whether it has an error finding.
+    :param is_rejected: Whether its element or its block has found an error.
     :param lacks_actuator: Whether it is in a ``type="actuator"`` block and declares no actuator.
     """
 
     spec: TransmissionSpec
-    rejected: RejectedTransmission
-    refused: bool
+    rejection: RejectedTransmission
+    is_rejected: bool
     lacks_actuator: bool = False
 
 
 def _make_draft(
-    element: Element, values: Fields, refused: bool, lacks_actuator: bool = False
+    element: Element, values: Fields, is_rejected: bool, lacks_actuator: bool = False
 ) -> Draft:
+    """Return the draft of an element; ``values`` may lack fields that could not be read."""
     nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
     spec = make_spec(TransmissionSpec, element, nothing | values)
     actuators, with_units = [], []
@@ -74,7 +84,7 @@ def _make_draft(
         actuators.append(actuator.get('name') or '')
         parameters = collect_parameters(actuator, Row('actuator'))
         with_units += actuators[-1:] * any(each.name.endswith('_unit') for each in parameters)
-    rejected = RejectedTransmission(
+    rejection = RejectedTransmission(
         name=spec.name,
         type=spec.type,
         dialect=spec.dialect,
@@ -84,7 +94,7 @@ def _make_draft(
         line=spec.line,
         path=spec.path,
     )
-    return Draft(spec, rejected, refused, lacks_actuator)
+    return Draft(spec, rejection, is_rejected, lacks_actuator)
 
 
 # -- Role order ----------------------------------------------------------------------------------
@@ -148,13 +158,16 @@ def _sort_by_role(
 
 
 # -- Joints and actuators ------------------------------------------------------------------------
+#
+# ``_finish_…`` functions are called as ``Row.finish``: ``errors`` is the number of findings of
+# severity ``error`` before the element.
 
 
 #: Values that a spec lists in ``given`` if the text has them.
 _GIVEN = ('role', MECHANICAL_REDUCTION, 'offset', 'read_only')
 
 
-def _finish_end(walker: Walker, element: Element, values: Fields, _: int) -> TransmissionEnd:
+def _finish_end(walker: Walker, element: Element, values: Fields, _errors: int) -> TransmissionEnd:
     values['given'] = frozenset(values.keys() & _GIVEN)
     # It concerns the whole transmission: see _finish_ros1().
     values.pop(_IGNORE_ABSOLUTE_ENCODER.tag, None)
@@ -172,6 +185,11 @@ def _finish_end(walker: Walker, element: Element, values: Fields, _: int) -> Tra
 def _sort_members(
     walker: Walker, element: Element, values: Fields, *, lacks_actuator: bool = False
 ) -> None:
+    """
+    Sort the joints and the actuators in ``values`` by role, in place.
+
+    A side with a missing, dropped or repeated member or role is empty, and has a finding.
+    """
     for side in ('joint', 'actuator'):
         count = len(element.find_all(side))
         members = values.get(f'{side}s', ())
@@ -236,7 +254,7 @@ def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
         '<plugin> in <robot>',
     )
     values = {'name': element.get('name') or '', 'dialect': 'ros_control'}
-    return _make_draft(element, values, refused=True)
+    return _make_draft(element, values, is_rejected=True)
 
 
 def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
@@ -277,7 +295,7 @@ def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) 
         'ignore_absolute_encoder': ignores_encoder,
         'can_command': any(kinds != {_STATE_ONLY} for kinds in interfaces),
     }
-    return _make_draft(element, values, refused=findings.errors > errors)
+    return _make_draft(element, values, is_rejected=findings.errors > errors)
 
 
 # -- The tables; docs/transmissions.md lists their rows ------------------------------------------

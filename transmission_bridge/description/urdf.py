@@ -2,9 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Finish the specs of URDF links and joints; check limits and the kinematic tree.
+Read URDF links and joints by tables; check limits and the kinematic tree.
 
-Loading calls it once for each robot; the reader of visuals shares the table of ``<origin>``.
+Loading reads :data:`LINK` and :data:`JOINT`, then calls each check once; the checks only add
+findings. The reader of visuals shares :data:`ORIGIN` and :data:`whole`. The names in the tables
+are URDF's; ``Row`` and ``Value`` in ``walker`` explain the codes, and ``Row.finish`` the arguments
+of the ``_finish_…`` functions.
 """
 
 from __future__ import annotations
@@ -73,7 +76,7 @@ class RobotJoints:
 # -- Links and joints ----------------------------------------------------------------------------
 
 
-def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> Pose:
+def _finish_origin(walker: Walker, element: Element, values: Fields, _errors: int) -> Pose:
     quaternion = values.pop('quat_xyzw', None)
     if quaternion is not None:
         if 'rpy' in values:
@@ -103,7 +106,7 @@ def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> 
 
 
 def _finish_axis(
-    walker: Walker, element: Element, values: Fields, _: int
+    walker: Walker, element: Element, values: Fields, _errors: int
 ) -> tuple[float, float, float]:
     x, y, z = values['xyz']
     # Divide by the largest component first, so that no square overflows or underflows.
@@ -129,6 +132,7 @@ def _read_joint_type(text: str) -> str:
 # A link or a joint with an error is dropped, because the rest of it would be a guess. The specs
 # have the meanings.
 
+#: A row of an element that is dropped at its first error.
 whole = partial(Row, ends='error')
 _JOINT_TYPES = 'one of ' + ', '.join(get_args(JointType))
 _TWICE: Twice = ('error', '{tag} described twice, the first one counts')
@@ -224,13 +228,13 @@ def check_tree(
     stated = {element.get('name') for element in root.find_all('link')}
     parent_of: dict[str, str] = {}
     for joint in joints.usable.values():
-        for end, link in (('parent', joint.parent), ('child', joint.child)):
+        for side, link in (('parent', joint.parent), ('child', joint.child)):
             if link and link in stated:
                 continue
             findings.add_ignored(
                 joint,
-                f'unknown {end} link' if link else f'joint without a {end} link',
-                'a link of the robot' if link else f'<{end} link="...">',
+                f'unknown {side} link' if link else f'joint without a {side} link',
+                'a link of the robot' if link else f'<{side} link="...">',
                 f"'{link}'" if link else 'none',
             )
         if joint.child in parent_of:

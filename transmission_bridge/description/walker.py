@@ -4,8 +4,9 @@
 """
 How elements are read by the rows of tables: specs and findings.
 
-The modules beside this one have the tables; the docs list their rows. :class:`Findings` is written
-by every reader and check of one description, and by nothing after loading.
+The modules of this room have the tables. :class:`Row` and :class:`Value` explain every code in
+them; a new code needs a branch in :class:`Walker`. :class:`Findings` is written by all readers and
+checks of one description, in one thread; a description has the sorted copy.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Findings:
 
     The default subject of a finding is the closest named part of the robot around its element.
 
+    :param root: The root element. The place of a finding has its path, or one below it.
     :ivar errors: Number of errors so far; the readers compare it before and after an element.
     """
 
@@ -119,9 +121,10 @@ class Value:
     :param name: Name of the attribute, or tag of the child element whose text is the value.
     :param read: Converts the text; raises :class:`ValueFault` if the text is invalid.
     :param meaning: Meaning and unit, in one sentence, if the docs list it.
-    :param place: ``either``: an attribute or a child; ``text``: the element's own text;
-        ``param``: a ``<param>`` of this name; ``ignored``: an attribute that nothing reads. A
-        repeated equal value is a warning; different values are an error.
+    :param place: ``attribute``; ``child``: the text of a child element; ``either``: an attribute
+        or a child; ``text``: the element's own text; ``param``: a ``<param>`` of this name;
+        ``ignored``: an attribute that nothing reads, a finding of level ``ignored``. A repeated
+        equal value is a warning; different values are an error.
     :param within: Tag of the child element that has the value; the first such child is read.
     :param field: Field of the spec, if its name differs from the value's.
     :param missing: Message if the value is missing, with ``{tag}`` and ``{name}``; empty if the
@@ -129,7 +132,8 @@ class Value:
     :param expected: Expectation in the finding about a missing or ignored value.
     :param foreign: Tag of the value in the other dialect.
     :param unusable: Message if the text is invalid, with ``{name}``.
-    :param fault: Level of that finding.
+    :param fault: Level of that finding, see :meth:`Findings.add`. The field keeps its default;
+        after ``error`` the element may also be dropped, see :class:`Row`.
     :param may_be_empty: Whether an empty text is a value.
     :param since: The first version of URDF that has the value; older versions ignore it.
     """
@@ -166,12 +170,16 @@ class Row:
     :param many: Whether all such elements are read; else only one.
     :param last_counts: Whether the last element (of a name) is used instead of the first.
     :param twice: Level and message of the finding about a repeated name.
-    :param unknown: How attributes and elements outside the table are handled: ignored, an error,
-        or parameters for the type of the transmission.
-    :param ends: When an unusable element is dropped: at its first error, if its name is missing,
-        at its end (all of its errors are reported), or never.
+    :param unknown: How attributes and elements outside the table are handled. ``ignored``;
+        ``error``: each such element is an error, attributes are ignored; ``parameters``: they
+        become parameters for the type of the transmission.
+    :param ends: When an unusable element is dropped. ``error``: at the first error in its values;
+        ``no name``: if its name cannot be used; ``end``: at its end, so that all of its errors are
+        reported; ``never``: not by the table. ``finish`` may also drop it by :class:`Unusable`. A
+        dropped child drops its parent, unless the child is one of ``many``.
     :param finish: Makes the spec if that takes more than the table, from the :class:`Walker`, the
-        element, its values, and the number of errors before it.
+        element, its values (which it may change), and ``findings.errors`` before the element: a
+        greater number afterwards means that the element or a part of it has an error.
     """
 
     tag: str
@@ -184,7 +192,7 @@ class Row:
     many: bool = False
     last_counts: bool = False
     twice: Twice | None = None
-    unknown: Literal['ignored', 'refused', 'parameters'] = 'ignored'
+    unknown: Literal['ignored', 'error', 'parameters'] = 'ignored'
     ends: Literal['error', 'no name', 'end', 'never'] = 'no name'
     finish: Callable[..., Any] | None = None
 
@@ -240,7 +248,11 @@ class Unusable(Exception):
 
 
 class Walker:
-    """Reads elements by their rows; ``findings`` receives the findings."""
+    """
+    Reads the elements of one description by their rows; the root has its version of URDF.
+
+    :param findings: Receives the findings, in the order of reading.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
@@ -275,7 +287,7 @@ class Walker:
             values[field] = self.read_element(last, child_row)
         if row.unknown == 'parameters':
             values['parameters'] = values.get('parameters', ()) + collect_parameters(element, row)
-        for child in element.children if row.unknown == 'refused' else ():
+        for child in element.children if row.unknown == 'error' else ():
             if child.tag not in row.tags and not child.is_xacro:
                 tags = [allowed.tag for allowed in row.children]
                 self.findings.add_error(

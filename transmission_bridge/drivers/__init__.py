@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers in Python: the contract, the installed ones, and the thread that runs one."""
+"""
+Drivers in Python: the contract, the installed ones, and the thread that runs one.
+
+Authors of drivers import the contract from the package, as ``tb.Driver``; the node and the
+commands use the rest.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@
 """
 The contract of a driver in Python, the declared hardware, and the class of each plugin.
 
-Authors of drivers rely on :class:`Driver`, :class:`Hardware` and :class:`Command`; the node calls
-the functions. A plugin is the name of an entry point of the group
+Authors of drivers rely on :class:`Driver`, :class:`Hardware`, :class:`Command` and
+:class:`DriverError`: their names, the order of rows and the thread are fixed. The node and the
+commands call the functions. A plugin is the name of an entry point of the group
 ``transmission_bridge.drivers``, so that a URDF can only cause imports of registered classes.
 """
 
@@ -28,7 +29,7 @@ from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-#: Classes of this process by plugin.
+#: Classes of this process by plugin. The command line adds them before the node exists.
 _local: dict[str, type[Driver]] = {}
 
 #: Rate of a block without a rate [Hz].
@@ -240,6 +241,7 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
         for component in block.components
         if component.kind == 'joint'
     }
+    # ``all_units`` has the order of the rows.
     scales = {
         name: [unit.scale for unit in units.all_units] for name, units in robot.units.items()
     }
@@ -250,9 +252,9 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
         name = block_of.get(joint, '') if binding.is_identity else spec.block
         component = blocks[name].component(joint)
         of_joint = _list_texts(component.parameters if component else ())
-        for end in spec.actuators:
-            actuator = DriverActuator(end.name, joint, of_joint | _list_texts(end.parameters))
-            by_block.setdefault(name, {}).setdefault(end.name, actuator)
+        for each in spec.actuators:
+            actuator = DriverActuator(each.name, joint, of_joint | _list_texts(each.parameters))
+            by_block.setdefault(name, {}).setdefault(each.name, actuator)
     hardware = {}
     for name, actuators in by_block.items():
         block = blocks[name]
@@ -260,7 +262,7 @@ def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
         place = f'<param name="rate"> of \'{name}\''
         if 'rate' in texts and not (rate := _read_number(texts['rate'], place)) > 0.0:
             raise DriverError(f'{place}: expected more than 0 Hz')
-        rows = np.array([scales.get(end, [1.0] * len(FIELDS)) for end in actuators]).T
+        rows = np.array([scales.get(each, [1.0] * len(FIELDS)) for each in actuators]).T
         start = partial(_compute_start, robot, list(actuators), rows[0])
         declared = Hardware(name, texts, tuple(actuators.values()), rate, rows, start)
         hardware[name] = block.plugin, declared

@@ -6,6 +6,10 @@ The thread of one driver: its life, its cycle, and the values that it shares wit
 
 The bridge hands commands over at once and takes states when it is woken. It never waits for the
 driver, except for the steps of its life.
+
+Here the bridge is the thread of the node's executor, the only one that calls the public methods.
+The driver is called in its own thread only. Docs and authors of drivers rely on the order of the
+calls, and on the times at the top. Diagnostics show the names of lives and methods.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ STATUS, AGAIN = 1.0, 5.0
 
 
 class Life(IntEnum):
-    """The life of a driver. Each step leads to the next or the previous one."""
+    """The life of a driver. Each step leads to the next or the previous one, by number."""
 
     UNCONFIGURED = 0
     INACTIVE = 1
@@ -135,7 +139,8 @@ class DriverHost:
         self._command_timeout = command_timeout
         self._patience = max(PATIENCE, 3.0 / hardware.rate)
         count, now = len(self.names), monotonic()
-        # Shared with the bridge, under the lock of the condition.
+        # Shared with the bridge, under the lock of the condition. The thread changes the life, and
+        # follows the goal: the bridge sets it, and the thread gives up a goal that fails.
         self._changed = threading.Condition()
         self._life = self._goal = Life.UNCONFIGURED
         self._climbs = self._ends = False
@@ -147,18 +152,19 @@ class DriverHost:
         self._forgotten: Mask = np.zeros(count, dtype=bool)
         self._all: Mask = np.ones(count, dtype=bool)
         self._waits_since = math.inf
-        # Written by the thread alone.
+        # Written by the thread alone, each value at once, so list_facts() needs no lock.
         self._measured: Array = np.full((2, count), np.nan)
         self._seen: Mask = np.zeros(count, dtype=bool)
         self._succeeded = self._read_at = self._opens_at = self._status_due = now
         self._failing_since = now
         self._failure, self._failures = '', Counter[str]()
         self._told: dict[str, float] = {}
+        #: The running method (empty: none) and since when.
         self._busy: tuple[str, float] = ('', now)
         self._cycles = self._late = 0
         self._read_time = self._write_time = 0.0
         self._status: dict[str, Array] = {}
-        # Of the bridge.
+        # Of the bridge: a call that did not return in time, and time and cycles of the last facts.
         self._stuck: tuple[str, float] | None = None
         self._counted = (now, 0)
         self._thread = threading.Thread(

@@ -4,7 +4,8 @@
 """
 The active commands of a driver at a time: the last ones, and trajectories between waypoints.
 
-The host of a driver calls it under its lock, and is its only writer.
+The host of a driver is the only caller and writer, and holds its lock. Users rely on the rules by
+which commands and trajectories replace each other, and on the interpolation.
 """
 
 from __future__ import annotations
@@ -115,6 +116,10 @@ class _Trajectory:
     Waypoints of some actuators: cubic between two velocities, otherwise linear.
 
     Without positions the velocities are linear. Accelerations and efforts are not used.
+
+    :ivar actuators: Indices in the hardware; commands and other trajectories take them out.
+    :ivar times: Of the waypoints, after ``start`` [s].
+    :ivar is_running: Whether :meth:`start_from` was called, which precedes :meth:`sample`.
     """
 
     def __init__(self, record: TrajectoryRecord, actuators: Index, start: float) -> None:

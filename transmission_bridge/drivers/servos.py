@@ -4,8 +4,10 @@
 """
 Serial servos by rustypot; extra ``servos``.
 
-Users name the class in ``<hardware><plugin>`` by its entry point; only the thread of its driver
-calls it.
+Users name the class in ``<hardware><plugin>`` by its entry point, and spell its parameters and the
+names of its status. Only the thread of its driver calls and changes it, in the order of
+:class:`Driver`: :meth:`~SerialServos.configure` sets all that the other methods read. Registers
+and modes come from the tables of rustypot.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ class SerialServos(Driver):
     """
 
     single_turn = True
+    #: The controller of rustypot, from configure to cleanup.
     _bus: Any = None
+    #: Whether it was active before: then a servo that does not answer may join later.
     _is_reopened = False
 
     def configure(self, hardware: Hardware) -> None:
@@ -124,11 +128,12 @@ class SerialServos(Driver):
         except (OSError, ValueError) as error:
             raise DriverError(f'{self._port}: {error}') from None
         everyone = range(len(self._ids))
+        # Indices of the servos that answer; read() takes servos out and adds them again.
         self._live = self._ask_alone(everyone)
         missing = sorted(set(everyone) - set(self._live))
         if missing and not (self._live and self._is_reopened):
             raise DriverError(f'no answer at {rate} baud of {self._list_servos(missing)}')
-        if not self._is_reopened:
+        if not self._is_reopened:  # modes of absent servos stay known
             self._is_bounded = np.ones(len(self._ids), dtype=bool)
         self._read_modes(table)
         self._status_registers: Iterator[Any] = cycle(filter(None, map(table.register, _STATUS)))

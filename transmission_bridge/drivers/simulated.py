@@ -4,8 +4,9 @@
 """
 A simulated drive, and the driver of its motors.
 
-The demo and users without motors name it as plugin. Only the thread of its driver calls and
-changes it.
+``--simulate`` and users without motors name :class:`SimulatedDriver` as plugin, and spell its
+parameters. Only the thread of its driver calls and changes it. A :class:`Drive` is immutable, and
+follows the equations below exactly, whatever the steps.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from transmission_bridge.types import Array
 # -- Settings ------------------------------------------------------------------------------------
 
 
-#: Range of each number.
+#: Range of each number; a field of :class:`DriverSettings`, and a ``<param>`` of ``<hardware>``.
 RANGES = {'time_constant': (1e-4, 100.0), 'inertia': (1e-6, 1e6), 'damping': (1e-6, 1e6)}
 
 
@@ -59,8 +60,9 @@ class Mode(IntEnum):
     """
     The commanded quantity of an actuator; ``NONE`` in a command leaves it unchanged.
 
-    The order is the precedence within one message: a velocity or effort beside a position is a
-    feed-forward hint of the same command, not another mode.
+    The numbers from 0 are the rows of a :class:`Command`. Their order is the precedence within one
+    message: a velocity or effort beside a position is a feed-forward hint of the same command, not
+    another mode.
     """
 
     NONE = -1

@@ -7,6 +7,7 @@ Joints, and devices made of joints, in joint and in actuator space. Needs numpy 
 :class:`Joint` follows iDynTree's IJoint and :class:`JointDevice` RobWork's JointDevice.
 :class:`ActuatorDevice` is the same device in actuator coordinates; :func:`actuator_gains` maps
 gains from joints to motors. ``docs/python.md`` has examples, and a table of the names of both.
+Users and tools call it; the bridge does not.
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@ With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positio
 ``l <= f(a) <= u``, rates ``|J ȧ| <= v``, both a polytope of actuator values. Efforts with
 ``|τ_q| <= e`` map to the zonotope ``τ_a = Jᵀ τ_q``. Boxes are the smallest around them. ``J`` has
 full rank; limits may be infinite.
+
+Users call :class:`ActuatorDevice`, and the page for users has examples of it; the report of limits
+calls :func:`tight_box` and :func:`effort_box`. A device holds no configuration, and nothing
+changes it after its construction.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
 """
 A device made of joints, with its configurations, frames and limits, after RobWork.
 
-Devices are immutable, states belong to the user. The page for users lists the methods beside the
-names of RobWork.
+Users and the tool for loops call it. The page for users lists the methods beside the names of
+RobWork, and a test checks them; shapes, frames, signs and errors are fixed. Devices are immutable
+and can be shared by threads. A state belongs to the user: it has no lock.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from transmission_bridge.types import Array
 
 class State:
     """
-    Joint positions by name, separate from devices; changed in place.
+    Joint positions by name, separate from devices; changed in place by one thread at a time.
 
     RobWork keeps devices stateless: a device is registered in a ``StateStructure``, and every
     query has a ``State`` as argument. Here both are one class: a device registers its joints in
@@ -44,6 +45,7 @@ class State:
     """
 
     def __init__(self, joints: Iterable[Joint] = ()) -> None:
+        #: Coordinates by joint, in the order of registration.
         self._positions: dict[str, Array] = {}
         self.register(joints)
 
@@ -222,6 +224,8 @@ class JointDevice:
     limits: DeviceLimits
     _tree: KinematicTree
     _properties: dict[str, Any] = field(default_factory=dict)
+    #: A cache by start and goal. The devices of ``with_…`` share it, so they must have the same
+    #: tree and joints.
     _paths: dict[tuple[LinkId, LinkId], CompiledPath] = field(default_factory=dict)
 
     @classmethod

@@ -4,7 +4,8 @@
 """
 Ratios of a transmission at positions, and gains of joints as gains of their motors.
 
-Users call :func:`actuator_gains`; the tools for cards, plots and limits use the ratios.
+Users call :func:`actuator_gains`; the tools for cards, plots and limits use the ratios. Everything
+is computed at the given positions and in SI; units of drivers are not applied.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ Every type of joint is one formula, ``link1_H_link2(q) = link1_H_m M(q) m_H_link
 transforms on both sides of a motion frame, in which the joint moves along or about coordinate
 axes. A type is the set of unit twists of the motion frame that are free.
 
-Joints are immutable. The page for users lists the methods beside the names of iDynTree.
+Users call it; trees and devices use its motion frames, twists and offsets. Joints are immutable.
+The page for users lists the methods beside the names of iDynTree, and a test checks them: names,
+frames, signs and units are fixed.
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ TWISTS: dict[JointType, tuple[int, ...]] = {
     'spherical': (3, 4, 5),
     'floating': (0, 1, 2, 3, 4, 5),
 }
+#: Types that need a direction of the axis, and types that may have position limits.
 WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 WITH_BOUNDS = ('revolute', 'prismatic')
 

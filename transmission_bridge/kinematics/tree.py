@@ -4,7 +4,9 @@
 """
 The joints of a robot as a tree of links, and paths through it for batches.
 
-Devices and the tuning tool call it. A tree is immutable, and lists links in document order.
+Devices and the tuning tool call it, users :func:`joints_from_description`. A tree is immutable,
+and lists links in document order. Devices return the arrays of paths unchanged, so shapes and axes
+are fixed. The size of chunks is free: it decides the speed, and no number beyond rounding.
 """
 
 from __future__ import annotations
@@ -136,7 +138,9 @@ class KinematicTree:
     """
 
     def __init__(self, joints: Iterable[JointSpec | Joint], links: Iterable[LinkId] = ()) -> None:
+        #: By name; of joints with one name, the first.
         self._joints: dict[str, JointSpec | Joint] = {}
+        #: The first joint above each link, and the last one if it has several.
         self._above: dict[LinkId, JointSpec | Joint] = {}
         self._doubled: dict[LinkId, JointSpec | Joint] = {}
         names = dict.fromkeys(links)
@@ -323,7 +327,13 @@ _Twist = tuple[int, bool, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class CompiledPath:
-    """The path from a base to a frame: moving joints, the last constant transform, columns."""
+    """
+    The path from a base to a frame.
+
+    :param segments: The moving joints, in path order.
+    :param last: The constant transform after the last of them [m], shape ``(4, 4)``.
+    :param n_columns: Degrees of freedom of the device, also of joints beside the path.
+    """
 
     segments: tuple[Segment, ...]
     last: Array

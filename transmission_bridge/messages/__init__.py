@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Wire formats and message-level conversions."""
+"""
+Wire formats: JointState as bytes, and records of typed messages.
+
+The bridge, the node and the tools use these names. ``one_joint`` is for users, who import it from
+the package; no other room does.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@
 """
 Parser (with every bound checked), reader and writer for sensor_msgs/JointState bytes.
 
-Every subscription has a reader and every publisher a writer. The bytes equal what rclpy writes; a
-view belongs to its reader, which overwrites it.
+Every subscription has a reader and every publisher a writer or an encoder. They have no lock: one
+thread calls each. The bytes equal what rclpy writes, and a test compares them; a view belongs to
+its reader, which overwrites it. Sizes of caches are free to change.
 """
 
 from __future__ import annotations
@@ -166,7 +167,14 @@ def count_waypoints(data: bytes) -> int:
 
 
 class _Cursor:
-    """A read position; raises ``too_short`` instead of passing the end."""
+    """
+    The read position in a message, after the stamp.
+
+    Its methods raise ``too_short`` instead of passing the end.
+
+    :ivar at: Offset of the next byte; every method moves it.
+    :ivar gaps: Padding so far, see :class:`WireForm`.
+    """
 
     def __init__(self, data: bytes, end: int, too_short: type[UnusualMessageError]) -> None:
         self.at = FRAME_ID_OFFSET

@@ -4,7 +4,9 @@
 """
 One joint and its actuator: numbers, commands and messages through one transmission.
 
-Users call these functions; the bridge does not. Names and kinds follow Beam Bots.
+Users call these functions, as ``tb.apply_position``; nothing else in the package does. Names and
+kinds follow Beam Bots, and the page for users lists them, so names and fields are fixed. No
+function changes its arguments.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 """
 JointState and JointTrajectory as plain data: layouts and rows, to and from the typed messages.
 
-Records, :class:`LayoutTable` and the functions at the end are what other rooms use. Typed messages
-are duck-typed; no message package is imported. The bridge compiles plans per layout object, so
-equal names and lengths must stay one object.
+Other rooms use the records, :class:`LayoutTable` and the functions at the end. Typed messages are
+duck-typed; no message package is imported. The bridge keeps what it computes by layout object, so
+equal names and lengths stay one object while it is cached. A table has no lock: one thread calls
+it.
 """
 
 from __future__ import annotations

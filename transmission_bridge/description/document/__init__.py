@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A description as a document: its text, elements, numbers and drawn shapes."""
+"""
+A description as a document: its text, elements, numbers and drawn shapes.
+
+The readers of the room around it use ``values`` and ``xml``; other rooms use the names below, to
+read, change or draw a description.
+"""
 
 from __future__ import annotations
 

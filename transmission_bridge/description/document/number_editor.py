@@ -9,7 +9,10 @@ and quotes inside of tags become those of the XML writer. A number keeps its for
 child element, ``mechanical_reduction`` or ``mechanicalReduction``. If it is missing, because it
 has a default, an element is inserted with the indentation of its neighbours.
 
-The tools that change a description write their results through it: export, loops, compile.
+The tools that change a description write their results through it: export, loops, compile. An
+editor is changed in place by its ``set_…``, ``add_…`` and ``append_…``; the specs that they get
+come from the same bytes, because elements are found by path. A number that is equal keeps its
+text.
 """
 
 from __future__ import annotations
@@ -138,8 +141,8 @@ class NumberEditor:
         """Set the ends of the ``<limit>`` of a joint of the URDF; return whether it has one."""
         for element in self._root.iterchildren('{*}joint'):
             for limit in element.iterchildren('{*}limit') if element.get('name') == joint else ():
-                ends = {'lower': lower, 'upper': upper}
-                return all(_set_attribute(limit, name, number) for name, number in ends.items())
+                bounds = {'lower': lower, 'upper': upper}
+                return all(_set_attribute(limit, name, bound) for name, bound in bounds.items())
         return False
 
     def set_attribute(self, parameter: ParameterSpec, attribute: str, value: float) -> bool:

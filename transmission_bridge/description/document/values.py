@@ -4,7 +4,9 @@
 """
 Read the values of descriptions: numbers, booleans, vectors.
 
-The tables of elements name the readers; tools read numbers of other files by :func:`parse_number`.
+The tables of elements name the readers; other rooms read numbers of files and options by
+:func:`parse_number`. The accepted texts are fixed, because users have them in their files; the
+expectations are sentences, and free to change.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ XML_SPACE = ' \t\n\r'
 # -- Numbers --------------------------------------------------------------------------------------
 
 
-#: The two numbers that both dialects define for the joints and actuators of a transmission.
+#: The two numbers that both dialects define for the joints and actuators of a transmission: fields
+#: of the specs, and parts of the names of parameters.
 MECHANICAL_REDUCTION = 'mechanical_reduction'
 OFFSET = 'offset'
 

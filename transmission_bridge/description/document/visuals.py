@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Load the ``<visual>`` elements of links, for tools that draw the robot."""
+"""
+Load the ``<visual>`` elements of links, for tools that draw the robot.
+
+Only the tuning tool calls it. The names in the tables are URDF's; ``Row`` and ``Value`` in
+``walker`` explain the codes.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +48,7 @@ class VisualSpec:
 
 
 def _finish_shape(
-    _: Walker, element: Element, values: Fields, __: int
+    _: Walker, element: Element, values: Fields, _errors: int
 ) -> tuple[str, tuple[float, ...], str]:
     filename = values.pop('filename', '')
     if element.tag == 'mesh':
@@ -54,6 +59,7 @@ def _finish_shape(
 
 _needed = partial(Value, missing='<{tag}> without {name}')
 _RADIUS, _LENGTH = _needed('radius', read_number), _needed('length', read_number)
+# The order of the values of a shape is the order of ``VisualSpec.size``.
 _SHAPES = tuple(
     whole(tag, values=values, field='shape', finish=_finish_shape)
     for tag, values in (

@@ -4,8 +4,9 @@
 """
 Read a path, text or bytes as XML, safely: a tree of plain elements with line and path.
 
-Descriptions come from topics and files of others, hence the limits. Findings report lines and
-paths, and the editor finds elements by path.
+Descriptions come from topics and files of others, hence the limits on bytes, depth, elements and
+attributes, and no entities. Findings report lines and paths, and the editor finds elements by
+path, so the form of a path is fixed. Nothing changes an element after :func:`parse_xml`.
 """
 
 from __future__ import annotations
