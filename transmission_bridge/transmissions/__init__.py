@@ -16,8 +16,11 @@ from transmission_bridge.transmissions.binding import Binding as Binding
 from transmission_bridge.transmissions.builder import build_transmission as build_transmission
 from transmission_bridge.transmissions.domain import Domain as Domain
 from transmission_bridge.transmissions.linear import (
+    DifferentialTransmission as DifferentialTransmission,
+    FourBarLinkageTransmission as FourBarLinkageTransmission,
     LinearTransmission as LinearTransmission,
     Ratio as Ratio,
+    SimpleTransmission as SimpleTransmission,
 )
 from transmission_bridge.transmissions.registry import (
     PluginInfo as PluginInfo,
@@ -45,11 +48,6 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.equation_transmission import (
         EquationTransmission as EquationTransmission,
         Parameter as Parameter,
-    )
-    from transmission_bridge.transmissions.linear_types import (
-        DifferentialTransmission as DifferentialTransmission,
-        FourBarLinkageTransmission as FourBarLinkageTransmission,
-        SimpleTransmission as SimpleTransmission,
     )
     from transmission_bridge.transmissions.tabulated import (
         TabulatedTransmission as TabulatedTransmission,

@@ -28,8 +28,7 @@ from transmission_bridge.interfaces import (
 )
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.known_names import find_drive_place
-from transmission_bridge.transmissions.linear import LinearTransmission
-from transmission_bridge.transmissions.linear_types import SimpleTransmission
+from transmission_bridge.transmissions.linear import LinearTransmission, SimpleTransmission
 from transmission_bridge.transmissions.linkage.tree import linkage_joints
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
