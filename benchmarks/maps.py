@@ -47,7 +47,7 @@ from transmission_bridge.transmissions.mechanism_transmission import MechanismTr
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.robot import AffineMap, Robot
 from transmission_bridge.transmissions.robot.affine_map import Workspace
-from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.robot.program import RobotMap
 from transmission_bridge.transmissions.robot.table import order_members
 
 Case = Callable[[], object]

@@ -25,7 +25,8 @@ from zoo.linkages import (
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS, FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics import JointDevice
-from transmission_bridge.transmissions.calls import Call
+from transmission_bridge.transmissions.compiled import Call
+from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 from transmission_bridge.transmissions.linkage.tree import (
     linkage_joints,
@@ -36,7 +37,6 @@ from transmission_bridge.transmissions.mechanism import (
     newton,
 )
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
-from transmission_bridge.transmissions.report import MapReport
 
 WORKED = ('four_bar_knee', 'five_bar', 'push_rod_ankle')
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from transmission_bridge.description import TransmissionSpec
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.robot.units import ActuatorUnits
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.calls import map_samples
+from transmission_bridge.transmissions.compiled import map_samples
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.equations import Equations
 from transmission_bridge.transmissions.mechanism.block_system import Mechanism

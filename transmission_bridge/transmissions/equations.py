@@ -22,7 +22,7 @@ import warnings
 import casadi as ca
 
 from transmission_bridge.errors import counted, TransmissionError
-from transmission_bridge.transmissions.expressions import Expression
+from transmission_bridge.transmissions.compiled import Expression
 from transmission_bridge.transmissions.mechanism.block_system import make_solver
 from transmission_bridge.transmissions.transmission import GEARS
 from transmission_bridge.transmissions.tunable import as_floats

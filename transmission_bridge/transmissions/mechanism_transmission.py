@@ -15,14 +15,13 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
+from transmission_bridge.transmissions.domain import Domain, MapReport
 from transmission_bridge.transmissions.linear import as_ratios
-from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values, GEARS, Transmission
 from transmission_bridge.transmissions.tunable import as_floats
 from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
-    from transmission_bridge.transmissions.domain import Domain
     from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
     from transmission_bridge.transmissions.mechanism.part import CompiledPart
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TYPE_CHECKING, TypeAlias
 
 import numpy.typing as npt
 
@@ -28,13 +28,15 @@ from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.robot import table
 from transmission_bridge.transmissions.robot.affine_map import AffineStream
-from transmission_bridge.transmissions.robot.function import RobotMap
 from transmission_bridge.transmissions.robot.table import Robot
 from transmission_bridge.transmissions.robot.tuning import retune_bindings
 from transmission_bridge.transmissions.robot.units import ActuatorUnits, units_from_text
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.robot.program import RobotMap
 
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
 
@@ -226,6 +228,8 @@ class RobotTransmissions(Robot):
     def stream(self, direction: Direction) -> RobotMap | AffineStream:
         """Return a map of position, velocity and effort for a stream of states."""
         if self.mechanisms(direction):
+            from transmission_bridge.transmissions.robot.program import RobotMap
+
             return RobotMap(self, direction)
         return AffineStream(self.stack_fields(direction))
 

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.compiled import all_of, Expression, known_if
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, EquationSteps
 from transmission_bridge.transmissions.equations import Equations
-from transmission_bridge.transmissions.expressions import all_of, Expression, known_if
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.types import Array

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.calls import Call
+from transmission_bridge.transmissions.compiled import Call
 from transmission_bridge.transmissions.equation_mechanism import iterate_damped
 from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.tree import LoopPath

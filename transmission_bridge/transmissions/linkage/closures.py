@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import Expression
+from transmission_bridge.transmissions.compiled import Expression
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
     JointMotion,

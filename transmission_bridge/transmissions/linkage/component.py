@@ -15,7 +15,7 @@ import numpy as np
 
 from transmission_bridge.description import JointSpec, LinkSpec
 from transmission_bridge.errors import counted, in_other_unit, TransmissionError
-from transmission_bridge.transmissions.calls import Call
+from transmission_bridge.transmissions.compiled import Call
 from transmission_bridge.transmissions.linkage.assembly_search import LoopSystem
 from transmission_bridge.transmissions.linkage.structure import Structure
 from transmission_bridge.transmissions.linkage.tree import (

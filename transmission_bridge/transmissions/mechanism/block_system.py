@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import counted, TransmissionError
-from transmission_bridge.transmissions.expressions import Expression
+from transmission_bridge.transmissions.compiled import Expression
 from transmission_bridge.types import Array
 
 

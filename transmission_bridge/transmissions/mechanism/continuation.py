@@ -18,9 +18,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
+from transmission_bridge.transmissions.compiled import all_of, is_known, make_switch
+from transmission_bridge.transmissions.domain import NO_CONVERGENCE, OTHER_BRANCH, OUT_OF_DOMAIN
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
-from transmission_bridge.transmissions.report import NO_CONVERGENCE, OTHER_BRANCH, OUT_OF_DOMAIN
 from transmission_bridge.types import Array
 
 #: A position is certain if the distance of rows from dependent ones is above this share of the

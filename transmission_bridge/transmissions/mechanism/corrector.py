@@ -24,7 +24,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import all_of, Expression, is_known, make_switch
+from transmission_bridge.transmissions.compiled import all_of, Expression, is_known, make_switch
 from transmission_bridge.transmissions.linear import inverse_pattern
 from transmission_bridge.transmissions.mechanism.block_system import (
     BlockSystem,

@@ -11,7 +11,7 @@ from typing import Any
 
 import casadi as ca
 
-from transmission_bridge.transmissions.expressions import all_of, Expression, is_known
+from transmission_bridge.transmissions.compiled import all_of, Expression, is_known
 from transmission_bridge.transmissions.mechanism.block_system import (
     Block,
     BlockSystem,

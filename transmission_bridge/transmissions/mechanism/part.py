@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.calls import map_samples
+from transmission_bridge.transmissions.compiled import map_samples
 from transmission_bridge.transmissions.mechanism.solver import Numbers, Solver
 from transmission_bridge.transmissions.mechanism.starts import (
     GRID_POINTS,

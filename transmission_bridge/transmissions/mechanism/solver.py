@@ -22,13 +22,19 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import (
+from transmission_bridge.transmissions.compiled import (
     all_of,
     Expression,
     is_any_known,
     is_known,
     known_if,
     make_switch,
+)
+from transmission_bridge.transmissions.domain import (
+    NO_CONVERGENCE,
+    OTHER_BRANCH,
+    OUT_OF_DOMAIN,
+    SINGULAR,
 )
 from transmission_bridge.transmissions.mechanism.continuation import (
     CERTAIN,
@@ -37,12 +43,6 @@ from transmission_bridge.transmissions.mechanism.continuation import (
 )
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.newton import DEPENDENT
-from transmission_bridge.transmissions.report import (
-    NO_CONVERGENCE,
-    OTHER_BRANCH,
-    OUT_OF_DOMAIN,
-    SINGULAR,
-)
 from transmission_bridge.types import Array
 
 #: A path that ends beyond this share, and not at a dead centre, ends at dependent rows.

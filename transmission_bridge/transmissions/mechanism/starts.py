@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from transmission_bridge.transmissions.calls import Call
+from transmission_bridge.transmissions.compiled import Call
 from transmission_bridge.transmissions.mechanism.solver import Solver
 from transmission_bridge.types import Array, Mask
 

@@ -27,10 +27,10 @@ from transmission_bridge.interfaces import (
     require_arguments,
 )
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.known_names import find_drive_place
 from transmission_bridge.transmissions.linear import LinearTransmission, SimpleTransmission
 from transmission_bridge.transmissions.linkage.tree import linkage_joints
-from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.robot.units import ActuatorUnits
 from transmission_bridge.transmissions.transmission import as_values
