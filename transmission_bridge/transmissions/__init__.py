@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from transmission_bridge.lazy import import_lazily
-from transmission_bridge.transmissions.binding import Binding as Binding
 from transmission_bridge.transmissions.builder import build_transmission as build_transmission
 from transmission_bridge.transmissions.domain import Domain as Domain, MapReport as MapReport
 from transmission_bridge.transmissions.linear import (
@@ -26,6 +25,7 @@ from transmission_bridge.transmissions.registry import (
     PluginInfo as PluginInfo,
     Registry as Registry,
 )
+from transmission_bridge.transmissions.robot.table import Binding as Binding
 from transmission_bridge.transmissions.robot_transmissions import (
     RobotTransmissions as RobotTransmissions,
 )

@@ -10,7 +10,7 @@ A call is of one sample with fixed arrays, or of many samples. Unknown numbers a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 import math
 from typing import Any, TypeAlias
 
@@ -48,10 +48,7 @@ def known_if(condition: Expression, vector: Expression) -> Expression:
 
 def all_of(conditions: Any) -> Expression:
     """Return whether all of the conditions hold; at least one is required."""
-    first, *others = conditions
-    for other in others:
-        first = ca.logic_and(first, other)
-    return first
+    return reduce(ca.logic_and, conditions)
 
 
 def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:

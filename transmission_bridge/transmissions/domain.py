@@ -74,12 +74,9 @@ class Domain:
         return np.subtract(self.upper, self.lower)
 
     @property
-    def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Lower and upper bound of each coordinate, with the tolerance for rounding."""
-        return tuple(
-            (low - SLACK * (high - low), high + SLACK * (high - low))
-            for low, high in zip(self.lower, self.upper, strict=True)
-        )
+    def bounds(self) -> Array:
+        """Lower and upper bounds with the tolerance for rounding, shape ``(2, n)``."""
+        return np.array([self.lower - SLACK * self.span, self.upper + SLACK * self.span])
 
     def contains(self, position: Array) -> npt.NDArray[np.bool_]:
         """
@@ -88,7 +85,7 @@ class Domain:
         :param position: Shape ``(..., n)``.
         :returns: Shape ``(...)``.
         """
-        low, high = np.array(self.bounds).T
+        low, high = self.bounds
         return np.asarray(((position >= low) & (position <= high)).all(axis=-1))
 
     def grid(self, points: int) -> Array:

@@ -271,7 +271,7 @@ class EquationMechanism:
                 f'{gains[1][on_branch].min():g} in the other direction',
             )
         lower, upper = np.empty(z.shape[1]), np.empty(z.shape[1])
-        lower[columns], upper[columns] = np.array(domain.bounds).T
+        lower[columns], upper[columns] = domain.bounds
         mapped = on_branch | singular
         low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
         is_whole = np.allclose(

@@ -51,15 +51,9 @@ class Parameter:
 
     def read(self, reader: SpecReader) -> float:
         """Return the current value."""
-        unit = f' [{self.unit}]' if self.unit else ''
-        return reader.number(
-            self.name,
-            description=f'{self.description}{unit}.',
-            default=self.default,
-            minimum=self.minimum,
-            maximum=self.maximum,
-            nonzero=self.nonzero,
-        )
+        options = vars(self).copy()
+        unit = f' [{unit}]' if (unit := options.pop('unit')) else ''
+        return reader.number(**{**options, 'description': f'{self.description}{unit}.'})
 
 
 class EquationTransmission(MechanismTransmission):
@@ -108,11 +102,8 @@ class EquationTransmission(MechanismTransmission):
         joint_offset: Sequence[float] | None = None,
     ) -> None:
         self._set_gears(actuator_reduction, joint_reduction, joint_offset)
-        defaults = {parameter.name: parameter.default for parameter in self.parameters}
-        numbers = {
-            **{name: default for name, default in defaults.items() if default is not None},
-            **(numbers or {}),
-        }
+        defaults = {x.name: x.default for x in self.parameters if x.default is not None}
+        numbers = {**defaults, **(numbers or {})}
         #: The numbers and choices, as passed to the equations.
         self.p = SimpleNamespace(**numbers, **(choices or {}))
         if not all(math.isfinite(each) for _, each in self._list_own_numbers()):
@@ -178,10 +169,8 @@ class EquationTransmission(MechanismTransmission):
 
     def _list_own_numbers(self) -> list[tuple[str, float]]:
         """Return the numbers of ``p`` one after the other, with their names."""
-        numbers = {
-            name: value for name, value in vars(self.p).items() if not isinstance(value, str)
-        }
-        return [(name, number) for name, x in numbers.items() for number in flatten({name: x})]
+        numbers = ((name, x) for name, x in vars(self.p).items() if not isinstance(x, str))
+        return [(name, number) for name, x in numbers for number in flatten({name: x})]
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> EquationTransmission:

@@ -24,11 +24,10 @@ from transmission_bridge.interfaces import (
     Direction,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.transmissions.builder import build_all
+from transmission_bridge.transmissions.builder import build_all, pass_joints
 from transmission_bridge.transmissions.registry import Registry
-from transmission_bridge.transmissions.robot import table
 from transmission_bridge.transmissions.robot.affine_map import AffineStream
-from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.robot.table import order_members, Robot
 from transmission_bridge.transmissions.robot.tuning import retune_bindings
 from transmission_bridge.transmissions.robot.units import ActuatorUnits, units_from_text
 from transmission_bridge.transmissions.transmission import Transmission
@@ -88,8 +87,8 @@ class RobotTransmissions(Robot):
         #: A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint
         #: that does not exist, and may refer to any of them.
         self.withheld: Mapping[str, str]
-        passed, self.withheld, more = table.pass_joints(robot) if pass_through else ((), {}, ())
-        super().__init__(*table.order_members(robot, (*built, *passed)))
+        passed, self.withheld, more = pass_joints(robot) if pass_through else ((), {}, ())
+        super().__init__(*order_members(robot, (*built, *passed)))
         #: Findings of the description, of building its transmissions and of binding them.
         self.findings = (*robot.findings, *findings, *more)
         units = self._pass_through_units(actuator_units or {})

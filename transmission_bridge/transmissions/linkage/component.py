@@ -229,11 +229,11 @@ def build_components(
             )
         variables[name] = len(variables)
     n_parts = max(len(spec.driven), 1)  # each has a driven joint
-    _require_size('equations', _count_equations(spec.loops), spec.loops, n_parts)
+    _require_size(spec.loops, 0, n_parts)
     paths = []
     for loop in spec.loops:
         paths.append(tree.find_path(loop, variables))
-        _require_size('joints', len(variables), spec.loops, n_parts)
+        _require_size(spec.loops, len(variables), n_parts)
     for name in spec.commanded:
         _require_no_mimic(tree, name, 'commanded joint')
         _require_loop(name, variables, f"commanded joint '{name}'")
@@ -274,18 +274,16 @@ def build_components(
     return tuple(components)
 
 
-def _count_equations(loops: Sequence[Loop]) -> int:
-    return sum(LOOP_TYPES[loop.type] for loop in loops)
-
-
-def _require_size(what: str, found: int, loops: Sequence[Loop], n_parts: int = 1) -> None:
+def _require_size(loops: Sequence[Loop], n_joints: int, n_parts: int = 1) -> None:
     """Reject a cluster that would take minutes to close, before anything is compiled for it."""
-    if found > MOST[what] * n_parts:
-        raise TransmissionError(
-            f'the loops that share joints with {loops[0]} have too many {what}',
-            expected=f'at most {MOST[what]} in an independent mechanism',
-            found=str(found),
-        )
+    n_equations = sum(LOOP_TYPES[loop.type] for loop in loops)
+    for found, (what, most) in zip((n_joints, n_equations), MOST.items(), strict=True):
+        if found > most * n_parts:
+            raise TransmissionError(
+                f'the loops that share joints with {loops[0]} have too many {what}',
+                expected=f'at most {most} in an independent mechanism',
+                found=str(found),
+            )
 
 
 def _require_no_mimic(tree: JointTree, name: str, role: str) -> None:
@@ -338,8 +336,7 @@ def make_system(
     :raises TransmissionError: If they are too many, or a name is invalid.
     """
     loops = [spec.loops[k] for k in chosen]
-    _require_size('joints', len(names), loops)
-    _require_size('equations', _count_equations(loops), loops)
+    _require_size(loops, len(names))
     local = {name: k for k, name in enumerate(names)}
     joints = [tree.require_joint(name, 'joint') for name in names]
     return LoopSystem(

@@ -116,12 +116,8 @@ class Continuation:
             *(x, begin, done, ca.if_else(good, longer, 0.5 * size), ca.logic_not(good), why),
             *(held, constants),
         ]
-        function = ca.Function('go', [whole], [ca.vertcat(*after)])
-        stay = ca.Function('stay', [whole], [whole])
         goes_on = ca.logic_and(whole[ends[3]] < 1.0, whole[ends[4]] >= SMALLEST)
-        for count in self._folds:
-            switch = ca.Function.if_else('on', function, stay)
-            function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
+        function = _repeat_while(goes_on, whole, ca.vertcat(*after), self._folds)
         state, x, held, constants = given = input_symbols(self.corrector.n_state, n, n_held, n_own)
         # A path cannot begin at an unknown state.
         size, failure = self.corrector.has_state(state), (0.0, NO_CONVERGENCE)
@@ -219,15 +215,11 @@ class Continuation:
             begin[columns] = ca.if_else(is_lost, guess[columns], begin[columns])
         count = ca.if_else(ca.mmin(balls) >= 2.0, ALL_FOUND, count + 1.0)
         after = ca.vertcat(begin, balls, count, other, held, constants)
-        go = ca.Function('go', [whole], [after])
-        stay = ca.Function('stay', [whole], [whole])
-        switch = ca.Function.if_else('on', go, stay)
-        goes_on = ca.Function('on', [whole], [switch(whole[ends[2]] < GUESSES, whole)])
+        function = _repeat_while(whole[ends[2]] < GUESSES, whole, after, (GUESSES,))
         last, others, before, *rest = symbols = input_symbols(
             corrector.n_state, r, r, n_held, n_own
         )
-        begins = ca.vertcat(last, ca.MX.zeros(len(ball_columns) + 1), others, *rest)
-        result = goes_on.fold(GUESSES)(begins)
+        result = function(ca.vertcat(last, ca.MX.zeros(len(ball_columns) + 1), others, *rest))
         found = ca.MX(result[: corrector.n_state])
         turn = [math.tau * (k in corrector.mechanism.winding) for k in corrector.unknown]
         turns = ca.floor(ca.reshape(found[:r] - before, r, 1) / math.tau + 0.5)
@@ -235,6 +227,16 @@ class Continuation:
         for k, columns in enumerate(ball_columns, ends[1]):
             found[columns] = ca.if_else(result[k] >= 2.0, unwound[columns], before[columns])
         return ca.Function('sought', symbols, [found, result[ends[2]] == ALL_FOUND])
+
+
+def _repeat_while(condition: Any, whole: Any, after: Any, folds: tuple[int, ...]) -> Any:
+    """Return a function that replaces ``whole`` by ``after`` while a condition of it holds."""
+    function = ca.Function('go', [whole], [after])
+    stay = ca.Function('stay', [whole], [whole])
+    for count in folds:
+        switch = ca.Function.if_else('on', function, stay)
+        function = ca.Function('on', [whole], [switch(condition, whole)]).fold(count)
+    return function
 
 
 def input_symbols(*sizes: int) -> list[Any]:

@@ -152,8 +152,7 @@ class StartGrid:
         self._count = GRID_POINTS[n]
         self._lower, self._width = x.min(axis=0), np.maximum(np.ptp(x, axis=0), NARROW)
         self._strides = self._count ** np.arange(n)[::-1]
-        axes = np.meshgrid(*[np.arange(self._count)] * n, indexing='ij')
-        places = np.stack(axes, axis=-1).reshape(-1, n)
+        places = np.indices((self._count,) * n).reshape(n, -1).T
         points = self._lower + places / (self._count - 1) * self._width
         is_known = self._is_known(states)
         known = np.append(states[is_known], np.full_like(states[:1], np.nan), axis=0)

@@ -22,7 +22,6 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.interfaces import Direction, FIELDS
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.compiled import (
     Call,
     Expression,
@@ -34,7 +33,7 @@ from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.mechanism.part import CompiledPart
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.robot.affine_map import AffineMap, Terms
-from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.robot.table import Binding, Robot
 from transmission_bridge.types import Array
 
 #: Rows of a state.

@@ -12,9 +12,9 @@ import numpy as np
 
 from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import make_grid
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
+from transmission_bridge.transmissions.robot.table import Binding
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
 

@@ -22,10 +22,9 @@ from transmission_bridge.errors import (
     TransmissionError,
     UnknownNameError,
 )
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.robot.ranges import disjoint_ranges
-from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.robot.table import Binding, Robot
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 from transmission_bridge.types import Array
 
