@@ -37,13 +37,13 @@ TEST = [
 BUILT_IN = {
     'transmission_interface/SimpleTransmission': 'linear:SimpleTransmission',
     'transmission_interface/DifferentialTransmission': 'linear:DifferentialTransmission',
-    'transmission_interface/FourBarLinkageTransmission': ('linear:FourBarLinkageTransmission'),
+    'transmission_interface/FourBarLinkageTransmission': 'linear:FourBarLinkageTransmission',
     'transmission_bridge/CoupledTransmission': 'linear:CoupledTransmission',
-    'transmission_bridge/CrankSliderTransmission': 'crank_slider:CrankSliderTransmission',
+    'transmission_bridge/CrankSliderTransmission': 'equation_types:CrankSliderTransmission',
     'transmission_bridge/LinkageTransmission': (
         'linkage.linkage_transmission:LinkageTransmission'
     ),
-    'transmission_bridge/ParallelAnkleTransmission': 'parallel_ankle:ParallelAnkleTransmission',
+    'transmission_bridge/ParallelAnkleTransmission': 'equation_types:ParallelAnkleTransmission',
     'transmission_bridge/ScrewTransmission': 'linear:ScrewTransmission',
     'transmission_bridge/TabulatedTransmission': 'tabulated:TabulatedTransmission',
 }

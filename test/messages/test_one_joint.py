@@ -15,7 +15,7 @@ from transmission_bridge.errors import MessageError, TransmissionError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import POINT_FIELDS
 from transmission_bridge.transmissions import DifferentialTransmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
+from transmission_bridge.transmissions.equation_types import CrankSliderTransmission, GuidedSlider
 
 GEARED = tb.simple_transmission(50.0, 0.1, reversed=True)
 

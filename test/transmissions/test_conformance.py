@@ -16,7 +16,7 @@ from zoo import mechanisms as m
 from transmission_bridge import conformance, load_description, RobotTransmissions
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions import DifferentialTransmission, LinearTransmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
+from transmission_bridge.transmissions.equation_types import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.linear import CoupledTransmission
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 

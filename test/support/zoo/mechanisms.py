@@ -20,12 +20,13 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.transmissions import EquationTransmission
-from transmission_bridge.transmissions.crank_slider import (
+from transmission_bridge.transmissions.equation_types import (
+    AnkleLeg,
     CrankSliderTransmission,
     GuidedSlider,
     HingedCylinder,
+    ParallelAnkleTransmission,
 )
-from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.robot.table import Binding, order_members, Robot
 from transmission_bridge.transmissions.transmission import Transmission
 

@@ -41,8 +41,7 @@ from transmission_bridge.transmissions.mechanism.continuation import (
     Continuation,
     input_symbols,
 )
-from transmission_bridge.transmissions.mechanism.corrector import Corrector
-from transmission_bridge.transmissions.mechanism.newton import DEPENDENT
+from transmission_bridge.transmissions.mechanism.corrector import Corrector, DEPENDENT
 from transmission_bridge.types import Array
 
 #: A path that ends beyond this share, and not at a dead centre, ends at dependent rows.
@@ -230,7 +229,8 @@ class Solver:
         if not self.corrector.is_explicit:
             is_solved = all_of((is_solved, exact, regularity > CERTAIN**2))
             is_near = regularity < DEPENDENT**2
-        located, is_end, is_on_end = self._find_ends(parameters, at, asked, is_solved, located)
+        unsolved = ca.logic_and(asked, ca.logic_not(is_solved))
+        located, is_end, is_on_end = self._find_ends(parameters, at, unsolved, located)
         good = ca.logic_or(is_solved, is_end)
         lower, upper = parameters.wanted_lower, parameters.wanted_upper
         inside = ca.logic_and(asked, _is_within(located, lower, upper))
@@ -269,12 +269,7 @@ class Solver:
         return ca.Function('judged', [*given, *results], densified, {'cse': True})
 
     def _find_ends(
-        self,
-        parameters: Numbers,
-        at: Expression,
-        asked: Expression,
-        is_solved: Expression,
-        located: Expression,
+        self, parameters: Numbers, at: Expression, unsolved: Expression, located: Expression
     ) -> tuple[Expression, Expression, Expression]:
         """
         Return the outputs with dead centres at the ends of the range in place of no solution.
@@ -287,7 +282,7 @@ class Solver:
             ends = ca.vertsplit(parameters.ends)
             for end, there in zip(ends[:2], ends[2:], strict=True):
                 apart = ca.fabs(at - end) * self.corrector.list_units(parameters.of_corrector)
-                is_there = all_of((asked, apart <= AT_END, ca.logic_not(is_solved)))
+                is_there = ca.logic_and(unsolved, apart <= AT_END)
                 located = ca.if_else(is_there, there, located)
                 is_end = ca.logic_or(is_end, is_there)
                 is_on_end = ca.logic_or(is_on_end, apart <= ON_END)
