@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linkages: what they give both ways, against other derivations, and what is said of them."""
 
+from itertools import product
 import math
 import re
 
@@ -34,7 +35,6 @@ from transmission_bridge.transmissions.linkage.tree import (
 from transmission_bridge.transmissions.mechanism import (
     block_system,
     corrector,
-    newton,
 )
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 
@@ -205,9 +205,7 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(linkages, of, d
 
 def write_out(monkeypatch, rows):
     """Let larger systems of equations than this be factorised by calls."""
-    limits = [(module, 'WRITTEN_OUT') for module in (block_system, corrector, newton)]
-    limits += [(module, 'BY_MINORS') for module in (block_system, corrector)]
-    for module, name in limits:
+    for module, name in product((block_system, corrector), ('WRITTEN_OUT', 'BY_MINORS')):
         monkeypatch.setattr(module, name, rows)
 
 

@@ -111,9 +111,7 @@ class EquationSteps:
         #: Whether the range has no formula.
         self.is_implicit = equations.formulas[starts_at_joint] is None
 
-    def compile_direction(
-        self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
-    ) -> Solver:
+    def compile_direction(self, is_forward: bool, pose: Array, p: Sequence[float]) -> Solver:
         """Return a compiled direction, another one if no order of elimination suits the pose."""
         made = self._solvers[is_forward]
         solver = next((one for one in made if one.corrector.suits(pose, p)), None)
@@ -143,7 +141,6 @@ class EquationSteps:
                 make_bend=equations.bends[number],
                 pose=pose,
                 p=p,
-                size=size,
                 has_sizes=True,
                 is_unique=lambda rows, places: is_unique,
                 what=('the joints', 'the actuators')[is_forward],
@@ -207,7 +204,7 @@ class EquationMechanism:
         """Return a direction with its numbers; see :meth:`CompiledPart.build`."""
         assembly = self.assembly
         p = self._scale_rows(assembly.pose, assembly.size, is_forward)
-        solver = self._solvers.compile_direction(is_forward, assembly.pose, p, assembly.size)
+        solver = self._solvers.compile_direction(is_forward, assembly.pose, p)
         n = self._equations.n if is_forward else self._equations.n[::-1]
         return CompiledPart.build(solver, assembly, p, sides, max_gain, (range(n[0]), range(n[1])))
 
@@ -357,7 +354,7 @@ class EquationMechanism:
         states: Any = []
         if domain.contains(z[columns]) and np.isfinite(z).all() and np.isfinite(slope).all():
             p = self._scale_rows(z, size, is_forward)
-            solver = self._solvers.compile_direction(is_forward, z, p, size)
+            solver = self._solvers.compile_direction(is_forward, z, p)
             fixed = np.zeros(0), solver.corrector.collect_numbers(z, p, size)
             states = grow_states(solver, fixed, z, np.array(domain.lower), np.array(domain.upper))
         if not states:

@@ -16,8 +16,7 @@ import numpy as np
 from transmission_bridge.description import JointSpec, LinkSpec
 from transmission_bridge.errors import counted, in_other_unit, TransmissionError
 from transmission_bridge.transmissions.compiled import Call
-from transmission_bridge.transmissions.linkage.assembly_search import LoopSystem
-from transmission_bridge.transmissions.linkage.structure import Structure
+from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
     JointTree,
@@ -73,7 +72,7 @@ class Component:
         self,
         structure: Structure,
         loops: Sequence[int],
-        compiled: tuple[dict[Any, Corrector], dict[Any, Solver]] | None = None,
+        compiled: dict[Any, Any] | None = None,
     ) -> None:
         self.structure, self.loops = structure, tuple(loops)
         names, driven = structure.names, list(structure.driven)
@@ -93,8 +92,7 @@ class Component:
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
         #: A change of lengths does not compile.
-        self._correctors, self._solvers = compiled or ({}, {})
-        self._fixed: dict[Solver, tuple[Array, list[float]]] = {}
+        self._compiled = {} if compiled is None else compiled
         structure.require_movable()
         for is_forward in (True, False):
             solver = self.compile_direction(is_forward)
@@ -129,8 +127,7 @@ class Component:
         """
         if list(lengths) == self.structure.lengths.tolist():
             return self
-        compiled = self._correctors, self._solvers
-        return Component(self.structure.with_lengths(lengths), self.loops, compiled)
+        return Component(self.structure.with_lengths(lengths), self.loops, self._compiled)
 
     def _find_range(self) -> Array:
         """Return the ends of all joints, infinite for those that are not driven."""
@@ -155,19 +152,19 @@ class Component:
         joints that are outputs in addition to the commanded ones, forward only.
         """
         key = is_forward, with_balls and is_forward
-        if key not in self._correctors:
-            self._correctors[key] = Corrector(self.structure.make_mechanism(is_forward), key[1])
-        if (*key, published) not in self._solvers:
-            self._solvers[(*key, published)] = Solver(self._correctors[key], is_forward, published)
-        return self._solvers[(*key, published)]
+        made: dict[Any, Any] = self._compiled
+        if key not in made:
+            made[key] = Corrector(self.structure.make_mechanism(is_forward), key[1])
+        if (key, published) not in made:
+            made[key, published] = Solver(made[key], is_forward, published)
+        solver: Solver = made[key, published]
+        return solver
 
     def _get_fixed(self, solver: Solver) -> tuple[Array, list[float]]:
         """Return the positions of held joints, and the numbers of the rows."""
-        if solver not in self._fixed:
-            start, lengths = self.structure.start, self.structure.lengths
-            numbers = solver.corrector.collect_numbers(start, lengths, np.ones(len(start)))
-            self._fixed[solver] = start[list(self.structure.held)], numbers
-        return self._fixed[solver]
+        start, lengths = self.structure.start, self.structure.lengths
+        numbers = solver.corrector.collect_numbers(start, lengths, np.ones(len(start)))
+        return start[list(self.structure.held)], numbers
 
     def _walk_range(self) -> Array:
         """
@@ -193,8 +190,9 @@ class Component:
             # Without any position of all balls, their angles stay unsolved.
             states = [state for state, done in sought if done[0] == 1.0] or states
         back = self.compile_direction(False)
+        of_back = self._get_fixed(back)
         positions = [solver.joints_of_state(state, fixed[0]) for state in states]
-        return np.array([z for z in positions if enter_states(back, [z], self._get_fixed(back))])
+        return np.array([z for z in positions if enter_states(back, [z], of_back)])
 
     def _compute_typical_sizes(self, positions: Array) -> list[float]:
         """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
