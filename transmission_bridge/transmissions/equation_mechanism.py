@@ -20,7 +20,6 @@ from transmission_bridge.transmissions.mechanism.block_system import Mechanism
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.part import Assembly, CompiledPart
 from transmission_bridge.transmissions.mechanism.solver import Solver
-from transmission_bridge.transmissions.mechanism.starts import are_consistent, grow_states
 from transmission_bridge.types import Array
 
 #: Largest number of steps.
@@ -356,7 +355,8 @@ class EquationMechanism:
             p = self._scale_rows(z, size, is_forward)
             solver = self._solvers.compile_direction(is_forward, z, p)
             fixed = np.zeros(0), solver.corrector.collect_numbers(z, p, size)
-            states = grow_states(solver, fixed, z, np.array(domain.lower), np.array(domain.upper))
+            paths = solver.continuation
+            states = paths.grow_states(fixed, z, *np.array([domain.lower, domain.upper]))
         if not states:
             raise TransmissionError(
                 'the pose does not determine how the mechanism is assembled',
@@ -364,7 +364,7 @@ class EquationMechanism:
                 'at which it is closed, and not at a dead centre',
                 found=f'{pose[columns].tolist()} with {pose[other].tolist()} in the other space',
             )
-        if len(states) == 1 or (len(columns) > 1 and not are_consistent(solver, fixed, states)):
+        if len(states) == 1 or (len(columns) > 1 and not paths.are_consistent(fixed, states)):
             raise TransmissionError(
                 'the closure changes its assembly within the range',
                 expected=f'one assembly over the {domain.space} positions from {domain.lower} to '

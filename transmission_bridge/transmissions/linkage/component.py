@@ -24,10 +24,10 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopPath,
 )
+from transmission_bridge.transmissions.mechanism.continuation import MOVED
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.part import Assembly
 from transmission_bridge.transmissions.mechanism.solver import Solver
-from transmission_bridge.transmissions.mechanism.starts import enter_states, grow_states, MOVED
 from transmission_bridge.types import Array
 
 #: Range around the start [rad or m] of a continuous driven joint, or one without limits.
@@ -96,7 +96,7 @@ class Component:
         structure.require_movable()
         for is_forward in (True, False):
             solver = self.compile_direction(is_forward)
-            if not enter_states(solver, [structure.start], self._get_fixed(solver)):
+            if not solver.continuation.enter_states([structure.start], self._get_fixed(solver)):
                 what, start = solver.corrector.mechanism.what, structure.start.tolist()
                 raise TransmissionError(
                     f'the linkage is singular at its start for {what} as inputs',
@@ -174,7 +174,8 @@ class Component:
         """
         structure, solver = self.structure, self.compile_direction(True)
         fixed, first = self._get_fixed(solver), len(solver.corrector.unknown)
-        states = grow_states(solver, fixed, structure.start, self.lower, self.upper)
+        paths = solver.continuation
+        states = paths.grow_states(fixed, structure.start, self.lower, self.upper)
         apart = (np.array(states) - states[0])[:, first : first + len(structure.driven)]
         apart /= self.upper - self.lower
         sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
@@ -184,21 +185,21 @@ class Component:
             held = [structure.driven[k] for k in np.flatnonzero(shares > MOVED)]
             raise structure.blocked_error(held, 'they are closed at the start only')
         if solver.corrector.ball_columns:
-            seek = Call(solver.continuation.ball_joint_function)
+            seek = Call(paths.ball_joint_function)
             start = structure.start[solver.corrector.unknown]
             sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
             # Without any position of all balls, their angles stay unsolved.
             states = [state for state, done in sought if done[0] == 1.0] or states
-        back = self.compile_direction(False)
-        of_back = self._get_fixed(back)
+        solver_back = self.compile_direction(False)
+        back, of_back = solver_back.continuation, self._get_fixed(solver_back)
         positions = [solver.joints_of_state(state, fixed[0]) for state in states]
-        return np.array([z for z in positions if enter_states(back, [z], of_back)])
+        return np.array([z for z in positions if back.enter_states([z], of_back)])
 
     def _compute_typical_sizes(self, positions: Array) -> list[float]:
         """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
         solver, sizes = self.compile_direction(True), []
         passive = [solver.corrector.unknown[k] for k in solver.corrector.core_columns]
-        for state in enter_states(solver, positions, self._get_fixed(solver)):
+        for state in solver.continuation.enter_states(positions, self._get_fixed(solver)):
             slopes = solver.slopes_of_state(state)
             gains = slopes[solver.corrector.wanted]
             longest = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)

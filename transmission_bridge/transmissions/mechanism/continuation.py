@@ -10,6 +10,7 @@ stays on its branch. A search follows paths from the nearest entries of a table.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 import math
@@ -18,7 +19,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.compiled import all_of, is_known, make_switch
+from transmission_bridge.transmissions.compiled import all_of, Call, is_known, make_switch
 from transmission_bridge.transmissions.domain import NO_CONVERGENCE, OTHER_BRANCH, OUT_OF_DOMAIN
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.types import Array
@@ -42,6 +43,16 @@ GUESSES, ALL_FOUND = 28, 1000.0
 
 #: Position of unused entries [rad or m].
 NOWHERE = 1e6
+
+#: Targets of the table: grid points along each given coordinate, by their number, and the number
+#: of random targets for more coordinates.
+TABLE_POINTS, TARGETS = {1: 33, 2: 13, 3: 7}, 150
+
+#: A state that moves by less than this share of the range is no new state.
+MOVED = 1e-3
+
+#: Positions with a smaller difference, as a share of the range, are equal.
+SAME = 1e-6
 
 
 class Continuation:
@@ -227,6 +238,77 @@ class Continuation:
         for k, columns in enumerate(ball_columns, ends[1]):
             found[columns] = ca.if_else(result[k] >= 2.0, unwound[columns], before[columns])
         return ca.Function('sought', symbols, [found, result[ends[2]] == ALL_FOUND])
+
+    # -- for Python ------------------------------------------------------------------------------
+
+    def enter_states(
+        self, positions: Iterable[Array], fixed: tuple[Array, Sequence[float]]
+    ) -> list[Array]:
+        """
+        Return the states at positions, as far as these are regular.
+
+        :param positions: Values of all coordinates.
+        :param fixed: Positions of held coordinates, and the numbers of the rows.
+        """
+        enter, states = Call(self.enter_function), []
+        for z in positions:
+            state, done = enter(z[[*self.corrector.unknown, *self.corrector.given]], *fixed)
+            if done[0] == 1.0:
+                states.append(state.copy())
+        return states
+
+    def grow_states(
+        self, fixed: tuple[Array, Sequence[float]], pose: Array, lower: Array, upper: Array
+    ) -> list[Array]:
+        """
+        Return states from target to target, each as far as a straight path leads.
+
+        The next target is always the one closest to a known state, reached from this state. There
+        are none at a bad pose.
+
+        :param lower: Lower ends of the given coordinates.
+        :param upper: Upper ends of the given coordinates.
+        """
+        n, first, width = len(lower), len(self.corrector.unknown), upper - lower
+        going = Call(self.path_function)
+        if n in TABLE_POINTS:
+            axes = [np.linspace(0.0, 1.0, TABLE_POINTS[n])] * n
+            targets = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
+            farthest = 1.01 / (TABLE_POINTS[n] - 1)
+        else:
+            targets, farthest = np.random.default_rng(4).uniform(size=(TARGETS, n)), 1.0
+        states = self.enter_states([pose], fixed)
+        if not states:
+            return []
+        shares = [(states[0][first : first + n] - lower) / width]
+        apart, left = np.abs(targets - shares[0]).max(axis=1), np.zeros(len(targets))
+        while (apart + left).min() <= farthest:
+            k = int(np.argmin(apart + left))
+            left[k] = math.inf
+            nearest = int(np.argmin(np.abs(np.array(shares) - targets[k]).max(axis=1)))
+            target = lower + targets[k] * width
+            state = going(states[nearest], target, *fixed)[0].copy()
+            share = (state[first : first + n] - lower) / width
+            apart = np.minimum(apart, np.abs(targets - share).max(axis=1))
+            if np.abs(share - shares[nearest]).max() > MOVED:
+                states.append(state)
+                shares.append(share)
+        return states
+
+    def are_consistent(self, fixed: tuple[Array, Sequence[float]], states: list[Array]) -> bool:
+        """Return whether straight paths to each state from its neighbours end at this state."""
+        first, n = self.corrector.counts[:2]
+        going, solutions = Call(self.path_function), np.array(states)[:, : first + n]
+        width = np.ptp(solutions, axis=0)
+        for state in solutions:
+            position = state[first:]
+            apart = (np.abs(solutions[:, first:] - position) / width[first:]).max(axis=1)
+            for k in np.argsort(apart)[1 : 2 * n + 1].tolist():
+                end, done, _ = going(states[k], position, *fixed)
+                differs = np.abs(end[:first] - state[:first]) > SAME * width[:first]
+                if done[0] == 1.0 and differs.any():
+                    return False
+        return True
 
 
 def _repeat_while(condition: Any, whole: Any, after: Any, folds: tuple[int, ...]) -> Any:
