@@ -73,8 +73,8 @@ def iterate_damped(
     return z
 
 
-#: Points of the grid per coordinate, by the number of coordinates; three for more coordinates.
-POINTS = (65, 17, 9, 5)
+#: Points of the grid per coordinate, by the number of coordinates; for more coordinates.
+POINTS, FEWEST = {1: 65, 2: 17, 3: 9, 4: 5}, 3
 
 #: Distances from a dead centre at an end of the range, as shares of it, that the table has.
 NEAR_ENDS = 3.0 ** -np.arange(4.0, 12.0)
@@ -91,11 +91,6 @@ CONTRADICTION = 1e-4
 
 #: A position is singular if a gain is this many times the reciprocal of the other direction's.
 SURE = 1e8
-
-
-def points_of(n: int) -> int:
-    """Return the number of points of the grid per coordinate."""
-    return POINTS[n - 1] if n <= len(POINTS) else 3
 
 
 class EquationSteps:
@@ -179,7 +174,8 @@ class EquationMechanism:
         self._rows = self._equations.rows[starts_at_joint]
         with np.errstate(all='ignore'):
             if pose is None:
-                z = self._evaluate_formula(domain.grid(points_of(len(self._columns))))
+                points = POINTS.get(len(self._columns), FEWEST)
+                z = self._evaluate_formula(domain.grid(points))
             else:
                 z = self._walk_from_pose(np.concatenate(pose))
             #: Its positions and what follows from them.

@@ -345,6 +345,8 @@ class _PairTransmission(LinearTransmission):
     A ratio is the product of some of ``(ar1, ar2, jr1, jr2)``, named by their indices.
     """
 
+    api_version: ClassVar[int] = 1
+
     _coupling: ClassVar[list[list[float]]]
     _inverse_coupling: ClassVar[list[list[float]]]
     _actuator_factors: ClassVar[tuple[tuple[int, ...], ...]]
@@ -409,8 +411,6 @@ class DifferentialTransmission(_PairTransmission):
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
-    api_version: ClassVar[int] = 1
-
     _coupling = [[0.5, 0.5], [0.5, -0.5]]
     _inverse_coupling = [[1.0, 1.0], [1.0, -1.0]]
     _actuator_factors = (0,), (1,)
@@ -465,7 +465,6 @@ class FourBarLinkageTransmission(_PairTransmission):
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
-    api_version: ClassVar[int] = 1
     _coupling = [[1.0, 0.0], [-1.0, 1.0]]
     _inverse_coupling = [[1.0, 0.0], [1.0, 1.0]]
     _actuator_factors = (2, 0), (1,)

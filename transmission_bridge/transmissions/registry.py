@@ -35,7 +35,6 @@ INSTALL_CASADI = (
     '(in a virtual environment without the two options)'
 )
 
-_NOTHING = 'none (is transmission_bridge installed?)'
 _NO_KIND = (
     'is not a matrix, an equation or a table; subclass LinearTransmission, EquationTransmission '
     'or TabulatedTransmission, as docs/writing_a_transmission.md describes'
@@ -138,7 +137,8 @@ class Registry:
         if not entry_points:
             similar = self.find_closest_type(type_name)
             said = ' is not installed' + (f' (closest: {shown(similar)})' if similar else '')
-            said += f'; installed: {", ".join(self.type_names) or _NOTHING}'
+            installed = ', '.join(self.type_names) or f'none (is {_PACKAGE} installed?)'
+            said += f'; installed: {installed}'
         elif len(entry_points) > 1:
             providers = [
                 f'{point.value} ({" ".join(_distribution_of(point))})' for point in entry_points

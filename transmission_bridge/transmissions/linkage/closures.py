@@ -185,14 +185,12 @@ class Closures:
         #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
         self.cayley = ca.vertcat(*cayley)
         self.rows = ca.vertcat(*rows)
-        #: Derivatives of ``rows`` by the joints, shape ``(n_rows, n)``.
-        self.slope = ca.sparsify(ca.vertcat(*slopes))
-        self._upright = ca.vertcat(*upright)
-
-    @cached_property
-    def function(self) -> Any:
-        """The function from positions and lengths to ``rows`` and ``slope``."""
-        return ca.Function('rows', [self.z, self.lengths], [self.rows, self.slope])
+        given, slope = [self.z, self.lengths], ca.sparsify(ca.vertcat(*slopes))
+        #: From positions and lengths to ``rows`` and their derivatives, shape ``(n_rows, n)``.
+        self.function = ca.Function('rows', given, [self.rows, slope])
+        #: From positions and lengths to numbers that are positive near the start. Rows that vanish
+        #: half a turn away have a negative one there.
+        self.signs = ca.Function('signs', given, [ca.vertcat(*upright)])
 
     @cached_property
     def bend_function(self) -> Any:
@@ -200,15 +198,6 @@ class Closures:
         rate = ca.SX.sym('rate', self.z.numel())
         bent = ca.jtimes(ca.jtimes(self.rows, self.z, rate), self.z, rate)
         return ca.Function('bend', [self.z, rate, self.lengths], [bent])
-
-    @cached_property
-    def signs(self) -> Any:
-        """
-        The function from positions and lengths to numbers that are positive near the start.
-
-        Rows that vanish half a turn away have a negative one there.
-        """
-        return ca.Function('signs', [self.z, self.lengths], [self._upright])
 
     def hinge_axes(self, z: Array) -> dict[Loop, str]:
         """Return a description of the axis of each hinge at a position."""

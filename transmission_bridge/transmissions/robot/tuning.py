@@ -103,14 +103,14 @@ def retune_bindings(
         if tunable.is_flag:
             item, flag = items[name], {BY_ROLE[path[0]]}
             if not isinstance(value, bool):
-                raise _value_error(item, path[0], 'true or false', value)
+                raise tunable.make_error('true or false', value)
             if value and item.transmission.n_joints != item.transmission.n_actuators:
                 expected = 'false, because the numbers of joints and actuators differ'
-                raise _value_error(item, path[0], expected, value)
+                raise tunable.make_error(expected, value)
             by_role = item.by_role | flag if value else item.by_role - flag
             items[name] = replace(item, by_role=by_role)
         else:
-            numbers.setdefault(name, {})[path] = _read_tuned_number(items[name], tunable, value)
+            numbers.setdefault(name, {})[path] = _read_tuned_number(tunable, value)
     for name, values in numbers.items():
         items[name] = _rebuild_transmission(items[name], values, description, passive_joints)
     bindings = tuple(items.values())
@@ -141,10 +141,9 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     )
 
 
-def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
-    name = '.'.join(tunable.path)
+def _read_tuned_number(tunable: Tunable, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise _value_error(item, name, 'a number', value, 'has the wrong type')
+        raise tunable.make_error('a number', value, 'has the wrong type')
     try:
         number = float(value)
     except OverflowError:  # an integer beyond double precision is not finite
@@ -154,20 +153,8 @@ def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
     is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION and number != 0.0
     if is_ratio and not smallest <= abs(number) <= largest:
         # Such a ratio is a typing error.
-        raise _value_error(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
+        raise tunable.make_error(f'a magnitude in [{smallest:g}, {largest:g}]', number)
     return number
-
-
-def _value_error(
-    item: Binding, name: str, expected: str, value: object, problem: str = 'is invalid'
-) -> ParameterError:
-    return ParameterError(
-        f'{name} {problem}',
-        transmission=item.spec.name,
-        parameter=name,
-        expected=expected,
-        found=repr(value),
-    )
 
 
 def _iterate_leaves(
