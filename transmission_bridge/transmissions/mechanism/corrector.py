@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 import math
+from operator import or_
 from typing import Any
 
 import casadi as ca
@@ -382,7 +383,7 @@ def build_conditions(system: BlockSystem) -> list[Any]:
     ]
     stages = [{*system.given, *mechanism.held}]
     stages += [{*block.places} for block in system.blocks]
-    solved = [*accumulate(stages, set.union)]
+    solved: list[set[int]] = [*accumulate(stages, or_)]
 
     def find_stage(row: Expression) -> int:
         """Return the first stage at which all coordinates of a row are solved, -1 if none is."""
