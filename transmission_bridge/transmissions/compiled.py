@@ -55,9 +55,8 @@ def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
     """Return a function of a condition, inputs, and values that are kept if it is false."""
     kept = [ca.MX.sym('kept', output.sparsity()) for output in outputs]
     arguments = [*given, *kept]
-    return ca.Function.if_else(
-        name, ca.Function('do', arguments, outputs), ca.Function('keep', arguments, kept)
-    )
+    do, keep = ca.Function('do', arguments, outputs), ca.Function('keep', arguments, kept)
+    return ca.Function.if_else(name, do, keep)
 
 
 # -- calls from Python ----------------------------------------------------------------------------

@@ -232,19 +232,23 @@ class LinearTransmission(Transmission):
         return np.broadcast_to(self._matrix, (*position.shape[:-1], *self._matrix.shape)).copy()
 
 
-def as_ratios(name: str, values: Sequence[float] | None, count: int) -> tuple[float, ...]:
+def as_gears(
+    name: str, values: Sequence[float] | None, count: int, *, neutral: float = 1.0
+) -> tuple[float, ...]:
     """
-    Return reductions as floats; ones for ``None``.
+    Return reductions, or offsets with neutral zero, as floats; neutral ones for ``None``.
 
-    :raises TransmissionError: If their number is not ``count``, or one is zero or not finite.
+    :raises TransmissionError: If their number is not ``count``, one is not finite, or a reduction
+        is zero.
     """
-    numbers = (1.0,) * count if values is None else as_floats(values)
-    is_usable = all(math.isfinite(number) and number != 0.0 for number in numbers)
+    numbers = (neutral,) * count if values is None else as_floats(values)
+    is_ratio = neutral != 0.0
+    is_usable = all(math.isfinite(x) and not (is_ratio and x == 0.0) for x in numbers)
     if len(numbers) != count or not is_usable:
         raise TransmissionError(
-            f'{name} is not a valid ratio',
+            f'{name} is {"not a valid ratio" if is_ratio else "invalid"}',
             parameter=name,
-            expected=f'finite numbers other than zero, {count} in all',
+            expected=f'finite numbers{" other than zero" * is_ratio}, {count} in all',
             found=f'{len(numbers)}: {numbers}',
         )
     return numbers
@@ -317,7 +321,7 @@ class SimpleTransmission(LinearTransmission):
     api_version: ClassVar[int] = 1
 
     def __init__(self, reduction: float, joint_offset: float = 0.0) -> None:
-        ratio = as_ratios('reduction', (reduction,), 1)
+        ratio = as_gears('reduction', (reduction,), 1)
         super().__init__(
             [[1.0]],
             [joint_offset],
@@ -358,8 +362,8 @@ class _PairTransmission(LinearTransmission):
         joint_reduction: Sequence[float],
         joint_offset: Sequence[float] = (0.0, 0.0),
     ) -> None:
-        actuators = as_ratios('actuator_reduction', actuator_reduction, 2)
-        joints = as_ratios('joint_reduction', joint_reduction, 2)
+        actuators = as_gears('actuator_reduction', actuator_reduction, 2)
+        joints = as_gears('joint_reduction', joint_reduction, 2)
         actuator_ratio, joint_ratio = (
             [Ratio([(*actuators, *joints)[k] for k in factors]) for factors in side]
             for side in (self._actuator_factors, self._joint_factors)
@@ -502,8 +506,8 @@ class ScrewTransmission(LinearTransmission):
     def __init__(
         self, lead: float, actuator_reduction: float = 1.0, joint_offset: float = 0.0
     ) -> None:
-        travel = as_ratios('lead', (lead,), 1)
-        reduction = as_ratios('actuator_reduction', (actuator_reduction,), 1)
+        travel = as_gears('lead', (lead,), 1)
+        reduction = as_gears('actuator_reduction', (actuator_reduction,), 1)
         super().__init__(
             [[1.0]],
             [joint_offset],
@@ -578,7 +582,7 @@ class CoupledTransmission(LinearTransmission):
         joint_offset: npt.ArrayLike | None = None,
     ) -> None:
         entries = np.array(matrix, dtype=np.float64, ndmin=1)
-        reductions = as_ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
+        reductions = as_gears('actuator_reduction', actuator_reduction, entries.shape[-1])
         super().__init__(
             entries,
             joint_offset,

@@ -113,11 +113,6 @@ class Registry:
         (entry_point,) = self._entry_points[type_name]
         return f'{" ".join(_distribution_of(entry_point))} ({entry_point.value})'
 
-    def find_closest_type(self, type_name: str) -> str:
-        """Return the installed type with the most similar class name, empty if none is similar."""
-        types = {_shorten_type(name): name for name in self.type_names}
-        return ''.join(types[name] for name in find_closest(_shorten_type(type_name), types, 1))
-
     def describe(self) -> tuple[PluginInfo, ...]:
         """Load every installed plugin and describe it, sorted by type."""
         plugins: list[PluginInfo] = []
@@ -135,7 +130,9 @@ class Registry:
     def _import_type(self, type_name: str) -> type[Transmission]:
         entry_points = self._entry_points.get(type_name, [])
         if not entry_points:
-            similar = self.find_closest_type(type_name)
+            types = {_shorten_type(name): name for name in self.type_names}
+            close = find_closest(_shorten_type(type_name), types, 1)
+            similar = ''.join(types[name] for name in close)
             said = ' is not installed' + (f' (closest: {shown(similar)})' if similar else '')
             installed = ', '.join(self.type_names) or f'none (is {_PACKAGE} installed?)'
             said += f'; installed: {installed}'

@@ -193,11 +193,7 @@ class TabulatedTransmission(MechanismTransmission):
         reach, are_integers = np.abs(actuator).max(), bool((actuator % 1.0 == 0.0).all())
         reached = [('actuator', reach)] if are_integers and reach > LARGEST_INTEGER else []
         reaches = np.abs(columns).max(axis=0).tolist()
-        reached += [
-            (f'joint{k}', largest)
-            for k, largest in enumerate(reaches, 1)
-            if largest > LARGEST_JOINT
-        ]
+        reached += [(f'joint{k}', far) for k, far in enumerate(reaches, 1) if far > LARGEST_JOINT]
         return tuple(
             f'the column of {name} in the table reaches {largest:g}, which is probably in '
             'degrees, ticks or mm; expected rad or m'

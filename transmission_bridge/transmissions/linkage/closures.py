@@ -27,6 +27,7 @@ from transmission_bridge.transmissions.compiled import Expression
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
     JointMotion,
+    list_motions,
     Loop,
     LoopPath,
     reversed_path,
@@ -100,8 +101,7 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
                     *whole[one.first : one.stop_index],
                     *whole[other.first : other.stop_index],
                 )
-                motions = (element for element in elements if isinstance(element, JointMotion))
-                joints = tuple(motion.variable for motion in motions)
+                joints = tuple(motion.variable for motion in list_motions(elements))
                 if len({*joints}) == len(joints):
                     between = other.first - one.stop_index
                     rods.append((-one.size, between, Rod(whole, one, other, joints)))
@@ -113,11 +113,9 @@ def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator
         for first in range(len(path) - 2 * size + 2):
             # Joints in a row are two elements apart, except across the junction of a point loop.
             motions = [
-                element
-                for element in path[first : first + 2 * size : 2]
-                if isinstance(element, JointMotion)
-                and not element.slides
-                and element.variable in movable
+                motion
+                for motion in list_motions(path[first : first + 2 * size : 2])
+                if not motion.slides and motion.variable in movable
             ]
             if len(motions) != size:
                 continue

@@ -97,11 +97,8 @@ class Corrector(BlockSystem):
 
         If the steps contract but the last step is not rounding, a second call polishes the result.
         """
-        names = ('x', 'v', 'tau', 'state', 'held', 'numbers')
-        given: list[Any] = [
-            ca.MX.sym(name, self.function.sparsity_in(k)) for k, name in enumerate(names)
-        ]
         exact = self.function
+        given: list[Any] = exact.mx_in()
         # An unknown start leads to an unknown result.
         begins = self.has_state(given[3])
         if max(self._n, *(len(block.rows) for block in self.blocks), 0) > BY_MINORS:
@@ -549,9 +546,7 @@ def _measure_regularity(
     if not isinstance(solve, Minors | Elimination):
         distance = 1.0 / (at_pose.inverse_size * ca.sumsqr(solved[:, -1]))
         return distance, None, type(solved)(1.0)
-    shares = [
-        pivot * reciprocal for pivot, reciprocal in zip(solve.pivots, at_pose.pivots, strict=True)
-    ]
+    shares = [pivot * at for pivot, at in zip(solve.pivots, at_pose.pivots, strict=True)]
     is_exact = solve.is_exact()
     regularity: Expression
     if isinstance(solve, Minors):

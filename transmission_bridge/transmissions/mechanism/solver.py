@@ -292,9 +292,8 @@ class Solver:
         self, parameters: Numbers, sizes: Expression, is_near: Expression, is_end: Expression
     ) -> tuple[Expression, Expression]:
         """Return whether the gains of velocities and of efforts are too large."""
-        most, most_inverse = ca.vertsplit(parameters.max_gain * parameters.typical[:2])
-        if not self.is_forward:
-            most, most_inverse = most_inverse, most
+        limits = ca.vertsplit(parameters.max_gain * parameters.typical[:2])
+        most, most_inverse = limits if self.is_forward else limits[::-1]
         # Written as "not <=" because a comparison with NaN is false.
         slow = ca.logic_or(ca.logic_not(sizes[0] <= most), ca.logic_or(is_near, is_end))
         weak = ca.logic_or(ca.logic_not(sizes[1] <= most_inverse), is_near)
@@ -378,10 +377,8 @@ class Solver:
         rates = ca.vertcat(moving, rate, ca.MX.zeros(n_held, 1))
         # Coordinates that are not solved for stay at the pose.
         order = [self._known.index(k) for k in sorted(self._known)]
-        whole, moving = (
-            ca.MX(corrector.mechanism.pose),
-            ca.MX.zeros(len(corrector.mechanism.names)),
-        )
+        whole = ca.MX(corrector.mechanism.pose)
+        moving = ca.MX.zeros(whole.numel())
         whole[sorted(self._known)], moving[sorted(self._known)] = z[order], rates[order]
         bent = corrector.bend_function(whole, moving, parameters.of_corrector)
         bent = ca.vertcat(bent, ca.MX.zeros(n + n_held, 1))
@@ -435,6 +432,6 @@ class Solver:
 
 
 def _is_within(vector: Expression, lower: Expression, upper: Expression) -> Expression:
-    return all_of(
-        ca.logic_and(vector[k] >= lower[k], vector[k] <= upper[k]) for k in range(lower.numel())
-    )
+    # Passive coordinates, after the others, have no ends.
+    vector = vector[: lower.numel()]
+    return all_of([*ca.vertsplit(vector >= lower), *ca.vertsplit(vector <= upper)])

@@ -120,12 +120,13 @@ class RobotProgram(NamedTuple):
             )
             numbers += part.numbers
         structure = affine.list_terms(live), tuple(mechanisms), commands
-        near, full = (
-            _compile_robot(f'{name}_{kind}', kind == 'near', *structure)
-            for kind in ('near', 'full')
+        return cls(
+            _compile_robot(f'{name}_near', True, *structure),
+            _compile_robot(f'{name}_full', False, *structure),
+            tuple(numbers),
+            tuple(part.table for _, part in parts),
+            tuple(owner for owner, _ in parts),
         )
-        tables = tuple(part.table for _, part in parts)
-        return cls(near, full, tuple(numbers), tables, tuple(owner for owner, _ in parts))
 
 
 def iterate_parts(

@@ -224,9 +224,7 @@ class Robot:
             if name not in names:
                 raise UnknownNameError('joint', name, names)
         wanted = [names.index(name) for name in joint_names]
-        bindings = [
-            binding for binding in self.bindings if not set(wanted).isdisjoint(binding.all_joints)
-        ]
+        bindings = [x for x in self.bindings if not set(wanted).isdisjoint(x.all_joints)]
         moved = (index for binding in bindings for index in binding.all_joints)
         joints = tuple(names[index] for index in dict.fromkeys([*wanted, *moved]))
         used = sorted({index for binding in bindings for index in binding.actuators})
@@ -275,11 +273,7 @@ class Robot:
     def mechanisms(self, direction: Direction, interface: str = 'position') -> list[Binding]:
         """Return the transmissions that are not linear and must be called."""
         forward = direction == ACTUATOR_TO_JOINT
-        return [
-            binding
-            for binding in self._mechanisms
-            if not (forward and interface in binding.by_role)
-        ]
+        return [x for x in self._mechanisms if not (forward and interface in x.by_role)]
 
     def map(
         self,

@@ -91,11 +91,7 @@ def retune_bindings(
         tunables = robot.named_tunables.get('.'.join(keys), [])
         if len(tunables) > 1:
             # Names in the description may contain dots: nested keys are then unambiguous.
-            tunables = [
-                candidate
-                for candidate in tunables
-                if (candidate.transmission, *candidate.path) == keys
-            ]
+            tunables = [each for each in tunables if (each.transmission, *each.path) == keys]
         if len(tunables) != 1:
             raise _unknown_parameter_error(robot, keys, value)
         (tunable,) = tunables
