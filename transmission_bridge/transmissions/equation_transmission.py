@@ -11,7 +11,7 @@ or with one of them. Slopes and their rates are derived.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -133,7 +133,7 @@ class EquationTransmission(MechanismTransmission):
             type(self), space, structure, tuple((choices or {}).items())
         )
         live = self.live_names
-        flat = [float(each) for each in flatten(self._list_inner_gears())]
+        flat = [float(each) for each in flatten(tuple(self._list_inner_gears().values()))]
         flat += [x if name in live else float(x) for name, x in self._list_own_numbers()]
         # The range in the coordinates of the equations.
         bare, ends = self.domain, np.array([self.domain.lower, self.domain.upper])
@@ -186,7 +186,7 @@ class EquationTransmission(MechanismTransmission):
     def _list_own_numbers(self) -> list[tuple[str, float]]:
         """Return the numbers of ``p`` one after the other, with their names."""
         numbers = ((name, x) for name, x in vars(self.p).items() if not isinstance(x, str))
-        return [(name, number) for name, x in numbers for number in flatten({name: x})]
+        return [(name, number) for name, x in numbers for number in flatten(x)]
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> EquationTransmission:
@@ -243,27 +243,6 @@ class EquationTransmission(MechanismTransmission):
         )
 
 
-@lru_cache(maxsize=256)
-def _compile_equations(
-    cls: type[EquationTransmission],
-    space: Literal['actuator', 'joint'],
-    shape: tuple[tuple[str, Any], ...],
-    choices: tuple[tuple[str, str], ...],
-) -> Equations:
-    # A subclass sets an equation of its parent to ``None`` to remove it.
-    equations = {name: getattr(cls, name, None) for name in _EQUATIONS}
-    functions = {name: equation for name, equation in equations.items() if equation is not None}
-    needed = 'actuator_position' if space == 'joint' else 'joint_position'
-    if needed not in functions and 'closure' not in functions:
-        raise TransmissionError(
-            f'{cls.__name__} does not define the map of its range',
-            expected=f'{needed}, because the range is one of {space} positions, or a closure',
-            found=', '.join(functions) or 'no equation',
-        )
-    starts_at_joint = space == 'joint'
-    return build_equations(functions, starts_at_joint, cls.members, shape, choices)
-
-
 # -- the functions of an equation ----------------------------------------------------------------
 
 
@@ -276,21 +255,17 @@ def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, count_values(value)) for name, value in numbers.items())
 
 
-def flatten(numbers: Mapping[str, Numbers]) -> list[float]:
+def flatten(numbers: Numbers) -> list[float]:
     """Return the numbers one after the other."""
-
-    def flatten_value(value: Numbers) -> list[float]:
-        if isinstance(value, Sequence):
-            return [number for part in value for number in flatten_value(part)]
-        return [*as_floats([value])]
-
-    return [number for value in numbers.values() for number in flatten_value(value)]
+    if isinstance(numbers, Sequence):
+        return [number for part in numbers for number in flatten(part)]
+    return [*as_floats([numbers])]
 
 
-def build_equations(
-    functions: Mapping[str, Callable[..., Any]],
-    starts_at_joint: bool,
-    n: tuple[int, int],
+@lru_cache(maxsize=256)
+def _compile_equations(
+    cls: type[EquationTransmission],
+    space: Literal['actuator', 'joint'],
     shape: tuple[tuple[str, Any], ...],
     choices: tuple[tuple[str, str], ...],
 ) -> Equations:
@@ -298,13 +273,22 @@ def build_equations(
     Return the functions of mechanisms of one structure.
 
     Equations have the coordinates of the robot if :data:`GEARS` are among the numbers, else bare
-    ones. ``functions`` are ``joint_position``, ``actuator_position`` and ``closure``, if defined.
-    The slopes follow from the closure, else from the formula of the side of the range, because the
-    other one often has roots and branches. ``n`` are the numbers of actuators and joints.
+    ones. The slopes follow from the closure, else from the formula of the side of the range,
+    because the other one often has roots and branches.
 
-    :raises TransmissionError: If an equation returns a wrong number of positions or calls a
-        function of ``math`` or numpy, or the equations do not determine every member.
+    :raises TransmissionError: If an equation is missing, returns a wrong number of positions or
+        calls a function of ``math`` or numpy, or the equations do not determine every member.
     """
+    # A subclass sets an equation of its parent to ``None`` to remove it.
+    stated_names = [name for name in _EQUATIONS if getattr(cls, name, None) is not None]
+    n, starts_at_joint = cls.members, space == 'joint'
+    needed = 'actuator_position' if starts_at_joint else 'joint_position'
+    if needed not in stated_names and 'closure' not in stated_names:
+        raise TransmissionError(
+            f'{cls.__name__} does not define the map of its range',
+            expected=f'{needed}, because the range is one of {space} positions, or a closure',
+            found=', '.join(stated_names) or 'no equation',
+        )
     symbols: list[Expression] = []
 
     def make_symbol(name: str, counts: Any) -> Expression:
@@ -321,23 +305,9 @@ def build_equations(
     a, q = sides = ca.SX.sym('a', n[0]), ca.SX.sym('q', n[1])
     bare = a / actuator_reduction, joint_reduction * (q - joint_offset)
 
-    def call_equation(name: str, count: int, *arguments: Expression) -> Expression:
-        if name not in functions:
-            return None
-        with _symbols_only(name):
-            found = functions[name](*arguments, p)
-        found = ca.vertcat(*found) if isinstance(found, tuple | list) else ca.SX(found)
-        if found.shape != (count, 1):
-            raise TransmissionError(
-                f'{name} returns a wrong number of equations',
-                expected=str(count),
-                found=str(found.numel()),
-            )
-        return found
-
     found = [
-        call_equation('joint_position', n[1], bare[0]),
-        call_equation('actuator_position', n[0], bare[1]),
+        _evaluate_equation(cls, 'joint_position', n[1], bare[0], p),
+        _evaluate_equation(cls, 'actuator_position', n[0], bare[1], p),
     ]
     if found[0] is not None:
         found[0] = found[0] / joint_reduction + joint_offset
@@ -346,19 +316,37 @@ def build_equations(
     stated = [
         other - output for other, output in zip((q, a), found, strict=True) if output is not None
     ]
-    closure = call_equation('closure', min(n) if stated else n[0 if starts_at_joint else 1], *bare)
+    count = min(n) if stated else n[0 if starts_at_joint else 1]
+    closure = _evaluate_equation(cls, 'closure', count, *bare, p)
     stated = stated[:: -1 if starts_at_joint else 1]
     stated = ([] if closure is None else [closure]) + stated
     made = []
     for unknown, output in zip((1, 0), found, strict=True):
         p_and_factors = ca.vertcat(numbers, ca.SX.sym('factor', n[unknown]))
         given = sides[1 - unknown]
-        formula = (
-            None if output is None else ca.Function('formula', [given, p_and_factors], [output])
-        )
+        formula = None
+        if output is not None:
+            formula = ca.Function('formula', [given, p_and_factors], [output])
         made.append((formula, *_derive_rows(stated, sides, p_and_factors, unknown)))
     formulas, rows, bends = zip(*made, strict=True)
     return Equations(starts_at_joint, n, formulas, rows, bends, closure is not None)
+
+
+def _evaluate_equation(cls: type, name: str, count: int, *arguments: Any) -> Expression:
+    """Return the symbols of an equation, ``None`` if it is not stated."""
+    equation = getattr(cls, name, None)
+    if equation is None:
+        return None
+    with _symbols_only(name):
+        found = equation(*arguments)
+    found = ca.vertcat(*found) if isinstance(found, tuple | list) else ca.SX(found)
+    if found.shape != (count, 1):
+        raise TransmissionError(
+            f'{name} returns a wrong number of equations',
+            expected=str(count),
+            found=str(found.numel()),
+        )
+    return found
 
 
 def _derive_rows(

@@ -19,11 +19,7 @@ from transmission_bridge.description import (
     TransmissionSpec,
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    Direction,
-    JOINT_TO_ACTUATOR,
-)
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions.builder import build_all, pass_joints
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.robot.affine_map import AffineStream
