@@ -90,19 +90,17 @@ def _reject_unclear_units(
     Several transmissions may read an actuator, but only one sets its units. If that one is
     rejected, the others would read its numbers as SI: they are rejected also.
     """
+    # The first transmission that sets the units of an actuator; a built one precedes all others.
+    described = {name: x.name for x in reversed(robot.rejected) for name in x.with_units}
+    described |= {
+        member.name: spec.name
+        for spec in reversed(robot.transmissions)
+        for member in spec.actuators
+        if any(parameter.name in UNITS for parameter in member.parameters)
+    }
     while True:
         names = {item.spec.name for item in built}
-        givers: dict[str, str] = {}
-        for item in built:
-            for name in item.units:
-                givers.setdefault(name, item.spec.name)
-        for spec in robot.transmissions:
-            for member in spec.actuators:
-                if any(parameter.name in UNITS for parameter in member.parameters):
-                    givers.setdefault(member.name, spec.name)
-        for rejected in robot.rejected:
-            for name in rejected.with_units:
-                givers.setdefault(name, rejected.name)
+        givers = described | {name: x.spec.name for x in reversed(built) for name in x.units}
         refused = {}
         for item in built:
             for name in (member.name for member in item.spec.actuators):
@@ -143,8 +141,6 @@ def build_transmission(
     reader.actuator_limits()
     units = reader.actuator_units(turn=transmission.actuators_turn)
     by_role = reader.passed_by_role()
-    if spec.ignore_absolute_encoder:
-        by_role |= {'absolute_position'}
     if isinstance(transmission, MechanismTransmission):
         if any(tunable.path == ('max_gain',) for tunable in reader.tunables):
             raise reader.error(

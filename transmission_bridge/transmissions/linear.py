@@ -334,12 +334,9 @@ class SimpleTransmission(LinearTransmission):
     def from_spec(cls, reader: SpecReader) -> SimpleTransmission:
         """Build from one joint and one actuator; the dialect selects the reduction."""
         reader.require_members(joints=1, actuators=1)
-        ratios = (
-            reader.actuator_reductions()
-            if reader.spec.dialect == 'ros_control'
-            else reader.joint_reductions()
-        )
-        return cls(ratios[0], reader.joint_offsets()[0])
+        is_ros1 = reader.spec.dialect == 'ros_control'
+        (ratio,) = reader.actuator_reductions() if is_ros1 else reader.joint_reductions()
+        return cls(ratio, reader.joint_offsets()[0])
 
 
 class _PairTransmission(LinearTransmission):

@@ -168,15 +168,11 @@ class AssemblySearch:
         *_, gap, z = assemblies[0]
         for joint in self._list_missed_hints(z):
             axes = self.closures.hinge_axes(first).values()
+            nearest = f'{z[joint]:.4g} in the nearest assembly found'
             raise TransmissionError(
                 f"no assembly has joint '{system.names[joint]}' near its <start>",
                 expected=f'{first[joint]:.4g}, or a <start> of another joint that determines it',
-                found='; '.join(
-                    [
-                        f'{z[joint]:.4g} in the nearest assembly found',
-                        *(axis for axis in axes if 'turn about' in axis),
-                    ]
-                ),
+                found='; '.join([nearest, *(axis for axis in axes if 'turn about' in axis)]),
             )
         for index in np.flatnonzero(np.isnan(lengths)).tolist():
             lengths[index] = self._rod_length(z, index)

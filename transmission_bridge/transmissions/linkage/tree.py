@@ -185,15 +185,15 @@ class JointTree:
         self.check_frames(loop)
         frames = loop.frame1, loop.frame2
         chains = [_list_joints_above(self._above, frame)[::-1] for frame in frames]
+        roots = []
         for frame, chain in zip(frames, chains, strict=True):
-            if chain and chain[0].parent in self._above:
+            roots.append(chain[0].parent if chain else frame)
+            if chain and roots[-1] in self._above:
                 raise TransmissionError(
                     f"loop {loop}: the links above '{frame}' form a cycle",
                     expected='a tree',
                     found=', '.join(joint.name for joint in chain[:-6:-1]),
                 )
-        ends = zip(chains, frames, strict=True)
-        roots = [chain[0].parent if chain else frame for chain, frame in ends]
         if roots[0] != roots[1]:
             raise TransmissionError(
                 f'loop {loop}: its frames are not connected, or a joint between them has an error',
