@@ -95,8 +95,8 @@ class Component:
         self._compiled = {} if compiled is None else compiled
         structure.require_movable()
         for is_forward in (True, False):
-            solver = self.compile_direction(is_forward)
-            if not solver.continuation.enter_states([structure.start], self._get_fixed(solver)):
+            solver, fixed = self._fix_direction(is_forward)
+            if not solver.continuation.enter_states([structure.start], fixed):
                 what, start = solver.corrector.mechanism.what, structure.start.tolist()
                 raise TransmissionError(
                     f'the linkage is singular at its start for {what} as inputs',
@@ -160,11 +160,12 @@ class Component:
         solver: Solver = made[key, published]
         return solver
 
-    def _get_fixed(self, solver: Solver) -> tuple[Array, list[float]]:
-        """Return the positions of held joints, and the numbers of the rows."""
-        start, lengths = self.structure.start, self.structure.lengths
-        numbers = solver.corrector.collect_numbers(start, lengths, np.ones(len(start)))
-        return start[list(self.structure.held)], numbers
+    def _fix_direction(self, is_forward: bool) -> tuple[Solver, tuple[Array, list[float]]]:
+        """Return a direction with the positions of held joints and the numbers of its rows."""
+        start, solver = self.structure.start, self.compile_direction(is_forward)
+        sizes = np.ones(len(start))
+        numbers = solver.corrector.collect_numbers(start, self.structure.lengths, sizes)
+        return solver, (start[list(self.structure.held)], numbers)
 
     def _walk_range(self) -> Array:
         """
@@ -172,9 +173,8 @@ class Component:
 
         :raises TransmissionError: If a driven joint never moves away from the start.
         """
-        structure, solver = self.structure, self.compile_direction(True)
-        fixed, first = self._get_fixed(solver), len(solver.corrector.unknown)
-        paths = solver.continuation
+        structure, (solver, fixed) = self.structure, self._fix_direction(True)
+        paths, first = solver.continuation, len(solver.corrector.unknown)
         states = paths.grow_states(fixed, structure.start, self.lower, self.upper)
         apart = (np.array(states) - states[0])[:, first : first + len(structure.driven)]
         apart /= self.upper - self.lower
@@ -190,16 +190,15 @@ class Component:
             sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
             # Without any position of all balls, their angles stay unsolved.
             states = [state for state, done in sought if done[0] == 1.0] or states
-        solver_back = self.compile_direction(False)
-        back, of_back = solver_back.continuation, self._get_fixed(solver_back)
+        back, of_back = self._fix_direction(False)
         positions = [solver.joints_of_state(state, fixed[0]) for state in states]
-        return np.array([z for z in positions if back.enter_states([z], of_back)])
+        return np.array([z for z in positions if back.continuation.enter_states([z], of_back)])
 
     def _compute_typical_sizes(self, positions: Array) -> list[float]:
         """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
-        solver, sizes = self.compile_direction(True), []
+        (solver, fixed), sizes = self._fix_direction(True), []
         passive = [solver.corrector.unknown[k] for k in solver.corrector.core_columns]
-        for state in solver.continuation.enter_states(positions, self._get_fixed(solver)):
+        for state in solver.continuation.enter_states(positions, fixed):
             slopes = solver.slopes_of_state(state)
             gains = slopes[solver.corrector.wanted]
             longest = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)

@@ -376,10 +376,9 @@ class Solver:
         z = ca.vertcat(following[: r + n], parameters.held)
         rates = ca.vertcat(moving, rate, ca.MX.zeros(n_held, 1))
         # Coordinates that are not solved for stay at the pose.
-        order = [self._known.index(k) for k in sorted(self._known)]
         whole = ca.MX(corrector.mechanism.pose)
         moving = ca.MX.zeros(whole.numel())
-        whole[sorted(self._known)], moving[sorted(self._known)] = z[order], rates[order]
+        whole[self._known], moving[self._known] = z, rates
         bent = corrector.bend_function(whole, moving, parameters.of_corrector)
         bent = ca.vertcat(bent, ca.MX.zeros(n + n_held, 1))
         outputs = bent[[self._known.index(place) for place in self.places]]
