@@ -257,10 +257,8 @@ class EquationMechanism:
                 expected='a closed mechanism',
                 found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
             )
-        off_middle = np.abs(
-            (z[:, columns] - np.add(domain.lower, 0.5 * domain.span)) / domain.span
-        )
-        apart = off_middle.sum(axis=1)
+        middle = np.add(domain.lower, 0.5 * domain.span)
+        apart = np.abs((z[:, columns] - middle) / domain.span).sum(axis=1)
         at_pose = at_pose if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
         on_branch = regular
         if len(columns) == len(other):
@@ -288,9 +286,7 @@ class EquationMechanism:
         lower[columns], upper[columns] = domain.bounds
         mapped = on_branch | singular
         low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
-        is_whole = np.allclose(
-            z[[0, -1]][:, columns].ravel(), [*domain.lower, *domain.upper], 1e-9
-        )
+        is_whole = np.allclose(z[[0, -1]][:, columns], [domain.lower, domain.upper], 1e-9)
         is_monotone = is_line and is_whole and bool(mapped.all())
         margin = (SLACK if is_monotone else 0.5) * (high - low)
         lower[other], upper[other] = low - margin, high + margin

@@ -421,29 +421,26 @@ def build_newton_function(
     _, sizes, values = system.split_numbers(numbers)
     at_pose = system.list_pose_values(values)[number]
     unit: Expression = 1.0 / sizes[columns] if mechanism.has_sizes else 1.0
-    coordinates: list[Expression] = ca.vertsplit(z)
+    coordinates: Expression = kind(z)
     before = begin
     if is_ball:
         # Unknown coordinates begin at the pose.
         start, predicted = mechanism.pose[columns], z[columns]
         before = ca.if_else(is_known(ca.sum1(begin)), begin, start)
-        predicted = ca.if_else(is_known(ca.sum1(predicted)), predicted, start)
-        for k, column in enumerate(columns):
-            coordinates[column] = predicted[k]
-    here = ca.vertcat(*(coordinates[column] for column in columns))
+        coordinates[columns] = ca.if_else(is_known(ca.sum1(predicted)), predicted, start)
+    here = coordinates[columns]
     sizes_of_steps = []
     # The slope of the first step serves all steps except the last, which has its own slope.
-    residual, slope = first(ca.vertcat(*coordinates), numbers)
+    residual, slope = first(coordinates, numbers)
     solve = make_solver(slope)
     for _ in range(NEWTON_STEPS - 1):
         step = solve(residual)
         here = here - step
         sizes_of_steps.append(ca.sumsqr(step * unit))
-        for k, column in enumerate(columns):
-            coordinates[column] = here[k]
-        residual = middle(ca.vertcat(*coordinates), numbers)
+        coordinates[columns] = here
+        residual = middle(coordinates, numbers)
     # The last step is rounding, so the slope before it is the slope at the solution.
-    evaluated = last(ca.vertcat(*coordinates), numbers)
+    evaluated = last(coordinates, numbers)
     residual, slope, aside, determinant, other_residual, is_upright, *derived = evaluated
     solve = make_solver(slope)
     right = [residual, ca.mtimes(aside, slopes)]
