@@ -153,11 +153,9 @@ class Corrector(BlockSystem):
         numbers = kind.sym('numbers', self._ends[-1])
         # Angles of balls that are not solved for stay at the pose; no other coordinate depends on
         # them.
-        z: list[Expression] = [kind(each) for each in mechanism.pose.tolist()]
-        slopes: list[Expression] = [kind(1, n)] * len(z)
-        for places, given in ((self.given, x), (mechanism.held, held)):
-            for k, column in enumerate(places):
-                z[column] = given[k]
+        z: Expression = kind(ca.DM(mechanism.pose))
+        z[self.given], z[list(mechanism.held)] = x, held
+        slopes: list[Expression] = [kind(1, n)] * z.numel()
         for k, column in enumerate(self.given):
             slopes[column] = kind(ca.DM(np.eye(n)[k : k + 1]))
         balls: list[Expression] = []
@@ -189,10 +187,9 @@ class Corrector(BlockSystem):
         inverse = inverse[:, np.argsort(self._gains_order).tolist()]
         inverse = ca.project(inverse, self._compute_inverse_pattern())
         whole = ca.vertcat(*(slopes[column] for column in self.unknown)) if r else kind(0, n)
-        y: list[Expression] = [z[column] for column in self.unknown]
         flags = [all_of(each) if each else kind(1.0) for each in conditions.values()]
         outputs = [
-            ca.densify(ca.vertcat(*y, x, ca.vec(ca.densify(whole)))),
+            ca.densify(ca.vertcat(z[self.unknown], x, ca.vec(ca.densify(whole)))),
             ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
             ca.densify(ca.mtimes(inverse.T, tau)),
             ca.densify(ca.vertcat(ca.norm_fro(weighed), ca.norm_fro(back))),
@@ -202,7 +199,7 @@ class Corrector(BlockSystem):
         return ca.Function('way', inputs, outputs, {'cse': True})
 
     def _evaluate_formula(
-        self, z: list[Expression], slopes: list[Expression], numbers: Expression
+        self, z: Expression, slopes: list[Expression], numbers: Expression
     ) -> tuple[dict[str, list[Expression]], Expression, Expression]:
         """
         Evaluate the formula; the derivatives follow from the rows, without its clamps and roots.
@@ -212,10 +209,8 @@ class Corrector(BlockSystem):
         """
         mechanism = self.mechanism
         p, _, values = self.split_numbers(numbers)
-        wanted = mechanism.formula(ca.vertcat(*(z[column] for column in self.given)), p)
-        for k, column in enumerate(self.wanted):
-            z[column] = wanted[k]
-        miss, *_, jacobian = mechanism.rows(ca.vertcat(*z), p)
+        z[self.wanted] = mechanism.formula(z[self.given], p)
+        miss, *_, jacobian = mechanism.rows(z, p)
         shares = [
             build_determinant(jacobian[rows, columns]) * value
             for (rows, columns, _), value in zip(self.inverse_blocks, values, strict=False)
@@ -253,7 +248,7 @@ class Corrector(BlockSystem):
     def _solve_blocks(
         self,
         kinds: Sequence[Any],
-        z: list[Expression],
+        z: Expression,
         slopes: list[Expression],
         state: Expression,
         numbers: Expression,
@@ -262,16 +257,13 @@ class Corrector(BlockSystem):
         r, n = self._r, self._n
         begin, at = state[:r], state[r : r + n]
         tangent = ca.reshape(state[r + n :], r, n)
-        x = ca.vertcat(*(z[column] for column in self.given))
-        ahead = begin + ca.mtimes(tangent, x - at) if r else begin
-        for k, column in enumerate(self.unknown):
-            z[column] = ahead[k]
+        z[self.unknown] = begin + ca.mtimes(tangent, z[self.given] - at) if r else begin
         names = ('core', 'side', 'polished', 'exact')
         conditions: dict[str, list[Expression]] = {name: [] for name in names}
         balls: list[Expression] = []
         regularity = type(state)(math.inf)
         before, *after = build_conditions(self)
-        missed, is_upright = before(ca.vertcat(*z), numbers)
+        missed, is_upright = before(z, numbers)
         conditions['side'].append(is_upright)
         conditions['polished'].append(missed <= self.mechanism.tolerance**2)
         for number, (kind, watched) in enumerate(zip(kinds, after, strict=True)):
@@ -280,10 +272,11 @@ class Corrector(BlockSystem):
             into = ca.vertcat(type(state)(0, n), *(slopes[column] for column in others))
             function = build_newton_function(self, kind, number, watched, into.sparsity())
             solution, slope, fine, side, is_polished, missed, is_exact, distance = function(
-                ca.vertcat(*z), begin[self._state_columns(block)], numbers, into
+                z, begin[self._state_columns(block)], numbers, into
             )
+            z[block.places] = solution
             for k, column in enumerate(block.places):
-                z[column], slopes[column] = solution[k], slope[k, :]
+                slopes[column] = slope[k, :]
             conditions['exact'].append(is_exact)
             conditions['polished'].append(missed <= self.mechanism.tolerance**2)
             if block.is_ball_joint:
