@@ -235,15 +235,13 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeyp
     """Of a matrix that cannot be factorised comes NaN, which is no solution."""
     write_out(monkeypatch, 0)
     (component,) = linkage_of(linkages['five_bar'].replace('"thigh"', '"anew"')).components
-    forward = component.compile_direction(True)
+    forward, fixed = component._fix_direction(True)
     places = [*forward.corrector.unknown, *forward.corrector.given]
     enter, start = Call(forward.continuation.enter_function), component.structure.start
     flat = start.copy()
     # The lever of the knee and its rod are in one line.
     flat[component.structure.names.index('knee')] = 0.5 * math.pi
-    there = [
-        enter(each[places], *component._get_fixed(forward))[1][0] for each in (start, flat, start)
-    ]
+    there = [enter(each[places], *fixed)[1][0] for each in (start, flat, start)]
     assert there == [1.0, 0.0, 1.0]
 
 

@@ -162,8 +162,8 @@ class CrankSliderTransmission(EquationTransmission):
             actuator_reduction=reader.actuator_reductions()[0],
             joint_reduction=reader.joint_reductions()[0],
             joint_offset=reader.joint_offsets()[0],
-            lower=_read_bound(reader, 'lower', -math.inf),
-            upper=_read_bound(reader, 'upper', math.inf),
+            lower=_read_bound(reader, 'lower', 0, -math.inf),
+            upper=_read_bound(reader, 'upper', 0, math.inf),
         )
 
     @property
@@ -231,10 +231,10 @@ def _safe_root(square: Any, length: Any) -> Any:
     return ca.sqrt(ca.if_else(ca.fabs(square) < FLAT * length * length, 0.0, square))
 
 
-def _read_bound(reader: SpecReader, name: str, default: float) -> float:
-    if not reader.text(name, default='', joint=0):
+def _read_bound(reader: SpecReader, name: str, joint: int, default: float | None = None) -> float:
+    if default is not None and not reader.text(name, default='', joint=joint):
         return default  # not tunable if missing: the dead centre moves with the dimensions
-    return reader.number(name, joint=0, description=f'{name.title()} end [rad].')
+    return reader.number(name, joint=joint, description=f'{name.title()} end [rad].')
 
 
 # -- the linkages of a crank ---------------------------------------------------------------------
@@ -397,13 +397,8 @@ class ParallelAnkleTransmission(EquationTransmission):
     def from_spec(cls, reader: SpecReader) -> ParallelAnkleTransmission:
         """Build from the joints pitch and roll and two actuators with their dimensions."""
         reader.require_members(joints=2, actuators=2)
-        lower, upper = (
-            [
-                reader.number(name, joint=joint, description=f'{name.title()} end [rad].')
-                for joint in (0, 1)
-            ]
-            for name in ('lower', 'upper')
-        )
+        lower = [_read_bound(reader, 'lower', joint) for joint in (0, 1)]
+        upper = [_read_bound(reader, 'upper', joint) for joint in (0, 1)]
         return cls(
             (_read_leg(reader, 0), _read_leg(reader, 1)),
             lower=lower,

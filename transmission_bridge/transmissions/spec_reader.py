@@ -501,10 +501,9 @@ class SpecReader:
 
         :returns: The findings.
         """
-        left = [
-            (scope, x) for scope, end in self._members for x in self._list_unused(end.parameters)
-        ]
-        left += [((), spec) for spec in self._list_unused(self.spec.parameters)]
+        owners = [(scope, end.parameters) for scope, end in self._members]
+        owners.append(((), self.spec.parameters))
+        left = [(scope, x) for scope, own in owners for x in self._list_unused(own)]
         read = {(asked.scope, asked.tag) for asked in self._asked}
         for scope, member in self._members:
             for field in member.given & self._tags.keys():

@@ -97,11 +97,8 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
             for other in ends:
                 if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
-                elements = (
-                    *whole[one.first : one.stop_index],
-                    *whole[other.first : other.stop_index],
-                )
-                joints = tuple(motion.variable for motion in list_motions(elements))
+                parts = whole[one.first : one.stop_index], whole[other.first : other.stop_index]
+                joints = tuple(motion.variable for x in parts for motion in list_motions(x))
                 if len({*joints}) == len(joints):
                     between = other.first - one.stop_index
                     rods.append((-one.size, between, Rod(whole, one, other, joints)))

@@ -189,7 +189,7 @@ class Corrector(BlockSystem):
         whole = ca.vertcat(*(slopes[column] for column in self.unknown)) if r else kind(0, n)
         flags = [all_of(each) if each else kind(1.0) for each in conditions.values()]
         outputs = [
-            ca.densify(ca.vertcat(z[self.unknown], x, ca.vec(ca.densify(whole)))),
+            ca.densify(ca.vertcat(*(z[k] for k in self.unknown), x, ca.vec(ca.densify(whole)))),
             ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
             ca.densify(ca.mtimes(inverse.T, tau)),
             ca.densify(ca.vertcat(ca.norm_fro(weighed), ca.norm_fro(back))),
@@ -257,7 +257,8 @@ class Corrector(BlockSystem):
         r, n = self._r, self._n
         begin, at = state[:r], state[r : r + n]
         tangent = ca.reshape(state[r + n :], r, n)
-        z[self.unknown] = begin + ca.mtimes(tangent, z[self.given] - at) if r else begin
+        if r:
+            z[self.unknown] = begin + ca.mtimes(tangent, z[self.given] - at)
         names = ('core', 'side', 'polished', 'exact')
         conditions: dict[str, list[Expression]] = {name: [] for name in names}
         balls: list[Expression] = []
