@@ -49,11 +49,9 @@ def inverse_pattern(matrix: Array) -> Pattern:
         pattern = np.empty_like(reach)
         pattern[column_of] = reach
         return pattern
-    n_rows = len(present)
-    graph = np.zeros((sum(present.shape),) * 2, dtype=bool)
-    graph[:n_rows, n_rows:] = present
-    graph[n_rows:, :n_rows] = present.T
-    return _transitive_closure(graph)[n_rows:, :n_rows]
+    n, m = present.shape
+    graph = np.block([[np.eye(n, dtype=bool), present], [present.T, np.eye(m, dtype=bool)]])
+    return _transitive_closure(graph)[n:, :n]
 
 
 def _transitive_closure(graph: Pattern) -> Pattern:
@@ -84,8 +82,7 @@ def _perfect_matching(present: Pattern) -> list[int]:
 
     for row in range(len(present)):
         augment(row, set())
-    column_of = {row: column for column, row in row_of.items()}
-    return [column_of[row] for row in range(len(present))]
+    return sorted(row_of, key=row_of.__getitem__)
 
 
 class Ratio(NamedTuple):

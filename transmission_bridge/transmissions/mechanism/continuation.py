@@ -5,7 +5,8 @@
 Numerical continuation of a mechanism along a straight path, as compiled functions.
 
 A path begins at a state and leads to a position. Its steps are halved if necessary, so that it
-stays on its branch. A search follows paths from the nearest entries of a table.
+stays on its branch. A search follows paths from the nearest entries of a table. Equations and
+linkages follow the same paths over their range when they are built, to fill the table.
 """
 
 from __future__ import annotations

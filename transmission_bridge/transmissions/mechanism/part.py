@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A direction of a mechanism with all its numbers, as it is called or becomes C."""
+"""
+A direction of a mechanism with all its numbers, as it is called or becomes C.
+
+The order of the numbers and of the table is also that of the C export. Samples of a batch begin
+between the solutions of a grid.
+"""
 
 from __future__ import annotations
 

@@ -115,10 +115,8 @@ def sample_box(lower: Array, upper: Array) -> Array:
 
 def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Return the smallest box ``(..., n)`` twice around ``{M x : lower <= x <= upper}``."""
-    with np.errstate(invalid='ignore'):
-        at_lower, at_upper = matrix * lower, matrix * upper
-    for values in (at_lower, at_upper):
-        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
+    with np.errstate(invalid='ignore'):  # zero times infinity: no dependence
+        at_lower, at_upper = (np.where(matrix == 0.0, 0.0, matrix * x) for x in (lower, upper))
     is_rising = matrix > 0.0
     least = np.where(is_rising, at_lower, at_upper).sum(axis=-1)
     return least, np.where(is_rising, at_upper, at_lower).sum(axis=-1)

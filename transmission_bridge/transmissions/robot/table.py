@@ -110,10 +110,8 @@ def place_members(
     joint_names: Sequence[str], actuator_names: Sequence[str], bindings: Sequence[Binding]
 ) -> tuple[Binding, ...]:
     """Return the transmissions with the indices of their members among these names."""
-    joints, actuators = (
-        {name: index for index, name in enumerate(names)}
-        for names in (joint_names, actuator_names)
-    )
+    joints = {name: index for index, name in enumerate(joint_names)}
+    actuators = {name: index for index, name in enumerate(actuator_names)}
     owners: dict[str, str] = {}
     # Transmissions that may command own their actuators first; read-only ones own the rest.
     for item in sorted(bindings, key=lambda item: not item.spec.can_command):
