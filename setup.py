@@ -35,18 +35,16 @@ TEST = [
 ]
 
 BUILT_IN = {
-    'transmission_interface/SimpleTransmission': 'linear_types:SimpleTransmission',
-    'transmission_interface/DifferentialTransmission': 'linear_types:DifferentialTransmission',
-    'transmission_interface/FourBarLinkageTransmission': (
-        'linear_types:FourBarLinkageTransmission'
-    ),
-    'transmission_bridge/CoupledTransmission': 'linear_types:CoupledTransmission',
-    'transmission_bridge/CrankSliderTransmission': 'crank_slider:CrankSliderTransmission',
+    'transmission_interface/SimpleTransmission': 'linear:SimpleTransmission',
+    'transmission_interface/DifferentialTransmission': 'linear:DifferentialTransmission',
+    'transmission_interface/FourBarLinkageTransmission': 'linear:FourBarLinkageTransmission',
+    'transmission_bridge/CoupledTransmission': 'linear:CoupledTransmission',
+    'transmission_bridge/CrankSliderTransmission': 'equation_types:CrankSliderTransmission',
     'transmission_bridge/LinkageTransmission': (
         'linkage.linkage_transmission:LinkageTransmission'
     ),
-    'transmission_bridge/ParallelAnkleTransmission': 'parallel_ankle:ParallelAnkleTransmission',
-    'transmission_bridge/ScrewTransmission': 'linear_types:ScrewTransmission',
+    'transmission_bridge/ParallelAnkleTransmission': 'equation_types:ParallelAnkleTransmission',
+    'transmission_bridge/ScrewTransmission': 'linear:ScrewTransmission',
     'transmission_bridge/TabulatedTransmission': 'tabulated:TabulatedTransmission',
 }
 

@@ -38,16 +38,17 @@ from transmission_bridge import (
 from transmission_bridge.description import RobotDescription, TransmissionEnd, TransmissionSpec
 from transmission_bridge.interfaces import DIRECTIONS
 from transmission_bridge.transmissions import Binding, TabulatedTransmission
-from transmission_bridge.transmissions.crank_slider import (
+from transmission_bridge.transmissions.equation_types import (
+    AnkleLeg,
     CrankSliderTransmission,
     GuidedSlider,
     HingedCylinder,
+    ParallelAnkleTransmission,
 )
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
-from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.robot import AffineMap, Robot
 from transmission_bridge.transmissions.robot.affine_map import Workspace
-from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.robot.program import RobotMap
 from transmission_bridge.transmissions.robot.table import order_members
 
 Case = Callable[[], object]

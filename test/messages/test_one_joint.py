@@ -14,7 +14,7 @@ import transmission_bridge as tb
 from transmission_bridge.errors import MessageError, TransmissionError
 from transmission_bridge.messages.records import JointStateRecord, POINT_FIELDS
 from transmission_bridge.transmissions import DifferentialTransmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
+from transmission_bridge.transmissions.equation_types import CrankSliderTransmission, GuidedSlider
 
 GEARED = tb.simple_transmission(50.0, 0.1, reversed=True)
 

@@ -20,8 +20,8 @@ from transmission_bridge.interfaces import (
     Quantity,
 )
 from transmission_bridge.transmissions.conformance.suite import make_inputs, opposite_direction
-from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.domain import MapReport
+from transmission_bridge.transmissions.robot.program import RobotMap
 
 #: A solution agrees with another one from another guess to this times the condition number.
 SOLUTION = 1e-12

@@ -18,7 +18,7 @@ from zoo.elements import of_snippet
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 from transmission_bridge.transmissions import registry
-from transmission_bridge.transmissions.linear_types import ScrewTransmission
+from transmission_bridge.transmissions.linear import ScrewTransmission
 
 #: A matrix, and numbers that are fixed.
 ROBOT = of_snippet(''.join(DOCUMENTED[name] for name in ('lift', 'neck', 'wrist', 'left_ankle')))

@@ -133,7 +133,7 @@ def test_one_wrong_sign_fails_and_names_what_is_wrong(demo, tmp_path):
     shutil.copy(resource('package.xml'), copy)
     (copy / 'urdf').mkdir()
     shutil.copy(resource('urdf', 'arm.urdf'), copy / 'urdf')
-    path = copy / PACKAGE.name / 'transmissions' / 'linear_types.py'
+    path = copy / PACKAGE.name / 'transmissions' / 'linear.py'
     text = path.read_text(encoding='utf-8')
     assert text.count('[1.0, -1.0]]') == 1
     path.write_text(text.replace('[1.0, -1.0]]', '[1.0, 1.0]]'), encoding='utf-8')

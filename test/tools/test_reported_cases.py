@@ -20,7 +20,7 @@ from zoo.linkages import crank_slider, joint as draw_joint, POINT
 from transmission_bridge.bridge import list_command_names
 from transmission_bridge.bridge.states import list_followers
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
+from transmission_bridge.transmissions.equation_types import CrankSliderTransmission, GuidedSlider
 
 CASES = Path(__file__).parents[1] / 'data' / 'cases'
 

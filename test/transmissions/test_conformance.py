@@ -16,8 +16,8 @@ from zoo import mechanisms as m
 from transmission_bridge import conformance, load_description, RobotTransmissions
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions import DifferentialTransmission, LinearTransmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
-from transmission_bridge.transmissions.linear_types import CoupledTransmission
+from transmission_bridge.transmissions.equation_types import CrankSliderTransmission, GuidedSlider
+from transmission_bridge.transmissions.linear import CoupledTransmission
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 GEARS = {'actuator_reduction': (-3.0,), 'joint_reduction': (-1.5,), 'joint_offset': (0.2,)}

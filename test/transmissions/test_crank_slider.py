@@ -12,7 +12,7 @@ from zoo.mechanisms import guided
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport
-from transmission_bridge.transmissions.crank_slider import (
+from transmission_bridge.transmissions.equation_types import (
     CrankSliderTransmission,
     GuidedSlider,
     HingedCylinder,

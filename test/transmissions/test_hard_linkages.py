@@ -13,7 +13,7 @@ from zoo import linkages as zoo_linkages
 from zoo.elements import load
 
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.domain import MapReport
 
 #: Positions agree to this [rad or m], rates and efforts to this share.
 POSITION, SHARE = 1e-8, 1e-6

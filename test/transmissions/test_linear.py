@@ -12,8 +12,11 @@ from zoo.elements import maps, params, transmission
 from transmission_bridge.errors import ParameterError, ShapeError, TransmissionError
 from transmission_bridge.interfaces import DIRECTIONS, Quantity
 from transmission_bridge.transmissions import LinearTransmission, Ratio
-from transmission_bridge.transmissions.linear import inverse_pattern
-from transmission_bridge.transmissions.linear_types import CoupledTransmission, ScrewTransmission
+from transmission_bridge.transmissions.linear import (
+    CoupledTransmission,
+    inverse_pattern,
+    ScrewTransmission,
+)
 from transmission_bridge.transmissions.tunable import LiveNumber
 
 

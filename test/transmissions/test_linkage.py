@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linkages: what they give both ways, against other derivations, and what is said of them."""
 
+from itertools import product
 import math
 import re
 
@@ -25,7 +26,8 @@ from zoo.linkages import (
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS, FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics import JointDevice
-from transmission_bridge.transmissions.calls import Call
+from transmission_bridge.transmissions.compiled import Call
+from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 from transmission_bridge.transmissions.linkage.tree import (
     linkage_joints,
@@ -33,10 +35,8 @@ from transmission_bridge.transmissions.linkage.tree import (
 from transmission_bridge.transmissions.mechanism import (
     block_system,
     corrector,
-    newton,
 )
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
-from transmission_bridge.transmissions.report import MapReport
 
 WORKED = ('four_bar_knee', 'five_bar', 'push_rod_ankle')
 
@@ -205,9 +205,7 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(linkages, of, d
 
 def write_out(monkeypatch, rows):
     """Let larger systems of equations than this be factorised by calls."""
-    limits = [(module, 'WRITTEN_OUT') for module in (block_system, corrector, newton)]
-    limits += [(module, 'BY_MINORS') for module in (block_system, corrector)]
-    for module, name in limits:
+    for module, name in product((block_system, corrector), ('WRITTEN_OUT', 'BY_MINORS')):
         monkeypatch.setattr(module, name, rows)
 
 
@@ -237,15 +235,13 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeyp
     """Of a matrix that cannot be factorised comes NaN, which is no solution."""
     write_out(monkeypatch, 0)
     (component,) = linkage_of(linkages['five_bar'].replace('"thigh"', '"anew"')).components
-    forward = component.compile_direction(True)
+    forward, fixed = component._fix_direction(True)
     places = [*forward.corrector.unknown, *forward.corrector.given]
     enter, start = Call(forward.continuation.enter_function), component.structure.start
     flat = start.copy()
     # The lever of the knee and its rod are in one line.
     flat[component.structure.names.index('knee')] = 0.5 * math.pi
-    there = [
-        enter(each[places], *component._get_fixed(forward))[1][0] for each in (start, flat, start)
-    ]
+    there = [enter(each[places], *fixed)[1][0] for each in (start, flat, start)]
     assert there == [1.0, 0.0, 1.0]
 
 

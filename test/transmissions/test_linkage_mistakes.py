@@ -14,7 +14,7 @@ from zoo.linkages import BENT, crank_slider, joint, POINT, robot
 
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.interfaces import DIRECTIONS
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.domain import MapReport
 
 HINGE = '<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="0 1 0"/>'
 PIN = HINGE.replace('hinge', 'point').replace(' axis="0 1 0"', '')

@@ -18,7 +18,7 @@ from transmission_bridge.errors import ParameterError, TransmissionError
 from transmission_bridge.interfaces import DIRECTIONS
 from transmission_bridge.transmissions import equation_transmission, MapReport
 from transmission_bridge.transmissions.builder import build_transmission
-from transmission_bridge.transmissions.equation_mechanism import points_of
+from transmission_bridge.transmissions.equation_mechanism import FEWEST, POINTS
 from transmission_bridge.transmissions.robot import program as robot_program
 
 # -- against singular values ---------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(t, max_gain, se
     place = random.choice([0.0, 1.0], (40, n))
     share = np.abs(place - 10.0 ** random.uniform(-4.0, -0.01, (40, n)))
     x = np.array(t.domain.lower) + share * span
-    reached, slopes = m.evaluate(t, t.domain.grid(points_of(n)))
+    reached, slopes = m.evaluate(t, t.domain.grid(POINTS.get(n, FEWEST)))
     # In shares of the ranges, so that units and reductions do not matter.
     scale = span / np.ptp(reached, axis=0)[:, np.newaxis]
     typical, own = (sizes_of(each * scale) for each in (slopes, m.evaluate(t, x)[1]))

@@ -16,9 +16,9 @@ from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
-from transmission_bridge.transmissions.calls import map_samples
+from transmission_bridge.transmissions.compiled import map_samples
 from transmission_bridge.transmissions.mechanism import part
-from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.robot.program import RobotMap
 
 # -- one mechanism, described in several ways ----------------------------------------------------
 

@@ -20,7 +20,7 @@ from transmission_bridge.transmissions import (
     MapReport,
     SimpleTransmission,
 )
-from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.robot.program import RobotMap
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 FOOT = (m.LEFT, {**m.RIGHT, 'axis': (0.1, 2.0, -0.1)})

@@ -11,7 +11,7 @@ import pytest
 from zoo.elements import maps, params, transmission
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.linear_types import CoupledTransmission
+from transmission_bridge.transmissions.linear import CoupledTransmission
 from transmission_bridge.transmissions.mechanism_transmission import LARGEST_MAX_GAIN
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 

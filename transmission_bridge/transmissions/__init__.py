@@ -12,18 +12,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from transmission_bridge.lazy import import_lazily
-from transmission_bridge.transmissions.binding import Binding as Binding
 from transmission_bridge.transmissions.builder import build_transmission as build_transmission
-from transmission_bridge.transmissions.domain import Domain as Domain
+from transmission_bridge.transmissions.domain import Domain as Domain, MapReport as MapReport
 from transmission_bridge.transmissions.linear import (
+    DifferentialTransmission as DifferentialTransmission,
+    FourBarLinkageTransmission as FourBarLinkageTransmission,
     LinearTransmission as LinearTransmission,
     Ratio as Ratio,
+    SimpleTransmission as SimpleTransmission,
 )
 from transmission_bridge.transmissions.registry import (
     PluginInfo as PluginInfo,
     Registry as Registry,
 )
-from transmission_bridge.transmissions.report import MapReport as MapReport
+from transmission_bridge.transmissions.robot.table import Binding as Binding
 from transmission_bridge.transmissions.robot_transmissions import (
     RobotTransmissions as RobotTransmissions,
 )
@@ -45,11 +47,6 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.equation_transmission import (
         EquationTransmission as EquationTransmission,
         Parameter as Parameter,
-    )
-    from transmission_bridge.transmissions.linear_types import (
-        DifferentialTransmission as DifferentialTransmission,
-        FourBarLinkageTransmission as FourBarLinkageTransmission,
-        SimpleTransmission as SimpleTransmission,
     )
     from transmission_bridge.transmissions.tabulated import (
         TabulatedTransmission as TabulatedTransmission,

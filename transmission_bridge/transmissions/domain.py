@@ -1,10 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The range of positions that a mechanism maps, on one assembly branch."""
+"""The range of positions that a mechanism maps, on one assembly branch; why a sample is lost."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,12 +74,9 @@ class Domain:
         return np.subtract(self.upper, self.lower)
 
     @property
-    def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Lower and upper bound of each coordinate, with the tolerance for rounding."""
-        return tuple(
-            (low - SLACK * (high - low), high + SLACK * (high - low))
-            for low, high in zip(self.lower, self.upper, strict=True)
-        )
+    def bounds(self) -> Array:
+        """Lower and upper bounds with the tolerance for rounding, shape ``(2, n)``."""
+        return np.array([self.lower - SLACK * self.span, self.upper + SLACK * self.span])
 
     def contains(self, position: Array) -> npt.NDArray[np.bool_]:
         """
@@ -87,7 +85,7 @@ class Domain:
         :param position: Shape ``(..., n)``.
         :returns: Shape ``(...)``.
         """
-        low, high = np.array(self.bounds).T
+        low, high = self.bounds
         return np.asarray(((position >= low) & (position <= high)).all(axis=-1))
 
     def grid(self, points: int) -> Array:
@@ -104,3 +102,44 @@ def make_grid(lower: Array, upper: Array, points: int) -> Array:
     """Return a grid over any box, as :meth:`Domain.grid`."""
     axes = np.linspace(lower, upper, points).T
     return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))
+
+
+# -- samples without an answer --------------------------------------------------------------------
+
+#: No position is found; for ``SINGULAR``, a velocity or an effort is unknown.
+OUT_OF_DOMAIN, NO_CONVERGENCE, OTHER_BRANCH, SINGULAR = 1, 2, 4, 8
+
+#: Names of the bits in a report.
+REASONS = {
+    OUT_OF_DOMAIN: 'domain',
+    NO_CONVERGENCE: 'no_convergence',
+    OTHER_BRANCH: 'branch',
+    SINGULAR: 'singular',
+}
+
+
+class MapReport:
+    """
+    Collects failures of maps; the maps themselves keep no state.
+
+    :ivar counts: Samples that became NaN, by ``(transmission, reason)``. Reasons are ``domain``,
+    ``singular``, ``no_convergence`` and ``branch``. A transmission outside a robot has the name
+    ``''``.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._name = ''
+
+    def for_transmission(self, transmission: str) -> MapReport:
+        """Return a view of the report that counts for one transmission."""
+        part = MapReport()
+        part.counts, part._name = self.counts, transmission
+        return part
+
+    def count(self, status: npt.ArrayLike) -> None:
+        """Count the reasons in the status bits of one sample or of many."""
+        bits = np.asarray(status, dtype=np.intp)
+        for bit, reason in REASONS.items():
+            if lost := int(np.count_nonzero(bits & bit)):
+                self.counts[self._name, reason] += lost

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 import math
 from typing import Any
 
@@ -13,14 +14,12 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.calls import map_samples
+from transmission_bridge.transmissions.compiled import map_samples
 from transmission_bridge.transmissions.domain import Domain, SLACK
-from transmission_bridge.transmissions.equations import Equations
 from transmission_bridge.transmissions.mechanism.block_system import Mechanism
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.part import Assembly, CompiledPart
 from transmission_bridge.transmissions.mechanism.solver import Solver
-from transmission_bridge.transmissions.mechanism.starts import are_consistent, grow_states
 from transmission_bridge.types import Array
 
 #: Largest number of steps.
@@ -74,8 +73,8 @@ def iterate_damped(
     return z
 
 
-#: Points of the grid per coordinate, by the number of coordinates; three for more coordinates.
-POINTS = (65, 17, 9, 5)
+#: Points of the grid per coordinate, by the number of coordinates; for more coordinates.
+POINTS, FEWEST = {1: 65, 2: 17, 3: 9, 4: 5}, 3
 
 #: Distances from a dead centre at an end of the range, as shares of it, that the table has.
 NEAR_ENDS = 3.0 ** -np.arange(4.0, 12.0)
@@ -94,44 +93,59 @@ CONTRADICTION = 1e-4
 SURE = 1e8
 
 
-def points_of(n: int) -> int:
-    """Return the number of points of the grid per coordinate."""
-    return POINTS[n - 1] if n <= len(POINTS) else 3
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """
+    The functions of the mechanisms of one structure, for both directions; numbers are inputs.
 
+    Coordinates ``z`` are those of actuators, then those of joints. The numbers ``p`` of a
+    direction are followed by a factor of each row. Directions are compiled at their first use.
 
-class EquationSteps:
-    """Both compiled directions of the mechanisms of one structure, made at their first use."""
+    :param starts_at_joint: Whether the range is one of joint positions.
+    :param n: Numbers of actuators and joints.
+    :param formulas: For each direction ``(given, p) -> wanted``, or ``None``.
+    :param rows: For each direction ``(z, p) -> r, R`` with as many rows as unknowns.
+    :param bends: For each direction, returns the function ``(z, z', p) -> r''`` along a motion.
+    :param is_closed: Whether the rows are a closure, which may have more solutions than a formula.
+    """
 
-    def __init__(self, equations: Equations, starts_at_joint: bool) -> None:
-        self.equations, self.starts_at_joint = equations, starts_at_joint
-        self._solvers: dict[bool, list[Solver]] = {False: [], True: []}
-        n_actuators, n_joints = equations.n
-        #: Indices of the coordinates of actuators and joints.
-        self.sides = [*range(n_actuators)], [*range(n_actuators, n_actuators + n_joints)]
-        #: Whether the range has no formula.
-        self.is_implicit = equations.formulas[starts_at_joint] is None
+    starts_at_joint: bool
+    n: tuple[int, int]
+    formulas: tuple[Any, Any]
+    rows: tuple[Any, Any]
+    bends: tuple[Any, Any]
+    is_closed: bool = False
+    _solvers: tuple[list[Solver], list[Solver]] = field(default_factory=lambda: ([], []))
 
-    def compile_direction(
-        self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
-    ) -> Solver:
+    @property
+    def sides(self) -> tuple[list[int], list[int]]:
+        """Indices of the coordinates of actuators and joints."""
+        return [*range(self.n[0])], [*range(self.n[0], sum(self.n))]
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether the map of the range is a closure alone."""
+        return self.formulas[self.starts_at_joint] is None
+
+    def compile_direction(self, is_forward: bool, pose: Array, p: Sequence[float]) -> Solver:
         """Return a compiled direction, another one if no order of elimination suits the pose."""
         made = self._solvers[is_forward]
         solver = next((one for one in made if one.corrector.suits(pose, p)), None)
         if solver is None:
             number, back = (0, 1) if is_forward else (1, 0)
-            equations, (actuators, joints) = self.equations, self.sides
+            actuators, joints = self.sides
             given, wanted = (actuators, joints) if is_forward else (joints, actuators)
-            rows = equations.rows[number]
+            rows = self.rows[number]
             names = [f'a{k}' for k in actuators] + [f'q{k}' for k in joints]
             z, numbers = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
             signs = ca.SX(0, 1)
-            if equations.is_closed and (formula := equations.formulas[back]) is not None:
+            if self.is_closed and (formula := self.formulas[back]) is not None:
                 # Positive if a solution of the closure also obeys the other formula.
                 others = numbers[: numbers.numel() - len(wanted)]
                 inverse = formula(z[wanted], ca.vertcat(others, ca.SX.ones(len(given))))
                 signs = CONTRADICTION**2 - ca.sumsqr(inverse - z[given])
             # On the line of one coordinate, a path from the pose to a position is the only one.
-            is_unique = not self.is_implicit or equations.n == (1, 1)
+            is_unique = not self.is_implicit or self.n == (1, 1)
             mechanism = Mechanism(
                 names=tuple(names),
                 given=tuple(given),
@@ -139,11 +153,10 @@ class EquationSteps:
                 rows=rows,
                 signs=ca.Function('signs', [z, numbers], [signs]),
                 kept=tuple(range(rows.size1_out(0))),
-                formula=equations.formulas[number],
-                make_bend=equations.bends[number],
+                formula=self.formulas[number],
+                make_bend=self.bends[number],
                 pose=pose,
                 p=p,
-                size=size,
                 has_sizes=True,
                 is_unique=lambda rows, places: is_unique,
                 what=('the joints', 'the actuators')[is_forward],
@@ -159,7 +172,7 @@ class EquationMechanism:
 
     With a pose they are on its branch, else on the branch of the one nearest the middle.
 
-    :param solvers: The compiled directions.
+    :param equations: The functions of its structure.
     :param numbers: The numbers of the equations.
     :param domain: The range in bare coordinates.
     :param pose: For a closure alone, positions of actuators and joints; those on the side of the
@@ -170,20 +183,21 @@ class EquationMechanism:
 
     def __init__(
         self,
-        solvers: EquationSteps,
+        equations: Equations,
         numbers: Sequence[float],
         domain: Domain,
         pose: tuple[Array, Array] | None,
     ) -> None:
-        self._solvers, self._numbers, self._domain = solvers, numbers, domain
-        self._equations, starts_at_joint = solvers.equations, solvers.starts_at_joint
+        self._equations, self._numbers, self._domain = equations, numbers, domain
+        starts_at_joint = equations.starts_at_joint
         #: Indices of the coordinates of the range, and of the others.
-        self._columns, self._other = solvers.sides[:: -1 if starts_at_joint else 1]
+        self._columns, self._other = equations.sides[:: -1 if starts_at_joint else 1]
         #: The rows of the direction that starts at the range.
         self._rows = self._equations.rows[starts_at_joint]
         with np.errstate(all='ignore'):
             if pose is None:
-                z = self._evaluate_formula(domain.grid(points_of(len(self._columns))))
+                points = POINTS.get(len(self._columns), FEWEST)
+                z = self._evaluate_formula(domain.grid(points))
             else:
                 z = self._walk_from_pose(np.concatenate(pose))
             #: Its positions and what follows from them.
@@ -207,13 +221,13 @@ class EquationMechanism:
         """Return a direction with its numbers; see :meth:`CompiledPart.build`."""
         assembly = self.assembly
         p = self._scale_rows(assembly.pose, assembly.size, is_forward)
-        solver = self._solvers.compile_direction(is_forward, assembly.pose, p, assembly.size)
+        solver = self._equations.compile_direction(is_forward, assembly.pose, p)
         n = self._equations.n if is_forward else self._equations.n[::-1]
         return CompiledPart.build(solver, assembly, p, sides, max_gain, (range(n[0]), range(n[1])))
 
     def _evaluate_formula(self, x: Array) -> Array:
         """Return positions of all coordinates by the formula of the range."""
-        formula = self._equations.formulas[self._solvers.starts_at_joint]
+        formula = self._equations.formulas[self._equations.starts_at_joint]
         (y,) = map_samples(formula, [x], [self._add_factors(len(self._other))])
         z = np.empty((len(x), len(self._columns) + len(self._other)))
         z[:, self._columns], z[:, self._other] = x, y
@@ -243,10 +257,8 @@ class EquationMechanism:
                 expected='a closed mechanism',
                 found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
             )
-        off_middle = np.abs(
-            (z[:, columns] - np.add(domain.lower, 0.5 * domain.span)) / domain.span
-        )
-        apart = off_middle.sum(axis=1)
+        middle = np.add(domain.lower, 0.5 * domain.span)
+        apart = np.abs((z[:, columns] - middle) / domain.span).sum(axis=1)
         at_pose = at_pose if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
         on_branch = regular
         if len(columns) == len(other):
@@ -271,18 +283,16 @@ class EquationMechanism:
                 f'{gains[1][on_branch].min():g} in the other direction',
             )
         lower, upper = np.empty(z.shape[1]), np.empty(z.shape[1])
-        lower[columns], upper[columns] = np.array(domain.bounds).T
+        lower[columns], upper[columns] = domain.bounds
         mapped = on_branch | singular
         low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
-        is_whole = np.allclose(
-            z[[0, -1]][:, columns].ravel(), [*domain.lower, *domain.upper], 1e-9
-        )
+        is_whole = np.allclose(z[[0, -1]][:, columns], [domain.lower, domain.upper], 1e-9)
         is_monotone = is_line and is_whole and bool(mapped.all())
         margin = (SLACK if is_monotone else 0.5) * (high - low)
         lower[other], upper[other] = low - margin, high + margin
         at_pose = at_pose if seeds[at_pose] else int(np.argmin(np.where(seeds, apart, np.inf)))
         first = [at_pose, *(k for k in np.flatnonzero(seeds).tolist() if k != at_pose)]
-        typical = typical[:: -1 if self._solvers.starts_at_joint else 1]
+        typical = typical[:: -1 if self._equations.starts_at_joint else 1]
         is_exact = np.isin(np.arange(len(size)), columns)
         # A dead centre at an end is one of the branch if the position beside it is.
         is_end = is_monotone & ~seeds[[0, -1]] & seeds[[min(1, len(z) - 1), -2 % len(z)]]
@@ -294,9 +304,9 @@ class EquationMechanism:
     def _require_agreement(self) -> None:
         """Raise an error if another equation contradicts the formula of the range."""
         columns, z, size = self._columns, self.assembly.positions, self.assembly.size
-        starts_at_joint = self._solvers.starts_at_joint
+        starts_at_joint = self._equations.starts_at_joint
         back = self._equations.formulas[not starts_at_joint]
-        if self._solvers.is_implicit or (back is None and not self._equations.is_closed):
+        if self._equations.is_implicit or (back is None and not self._equations.is_closed):
             return
         if self._equations.is_closed:
             what, p = 'closure', self._scale_rows(z[0], size, not starts_at_joint)
@@ -309,7 +319,7 @@ class EquationMechanism:
         # Close to a dead centre, rounding of a position is magnified to its root.
         rounding = math.sqrt(1e-15 * np.abs(z / size).max())
         if rounding <= AGREEMENT and not apart[worst].max() <= AGREEMENT:
-            actuators, joints = (z[worst][side].tolist() for side in self._solvers.sides)
+            actuators, joints = (z[worst][side].tolist() for side in self._equations.sides)
             raise TransmissionError(
                 f'the {what} contradicts the formula of the range',
                 expected='equations of one mechanism',
@@ -342,7 +352,7 @@ class EquationMechanism:
     def _walk_from_pose(self, pose: Array) -> Array:
         """Return positions over the range on paths from a pose, which is the first one."""
         columns, other, domain = self._columns, self._other, self._domain
-        is_forward, p = not self._solvers.starts_at_joint, self._add_factors(len(other))
+        is_forward, p = not self._equations.starts_at_joint, self._add_factors(len(other))
 
         def evaluate(z: Array) -> tuple[Array, Array]:
             miss, jacobian, *_ = (output.full() for output in self._rows(z, p))
@@ -357,9 +367,10 @@ class EquationMechanism:
         states: Any = []
         if domain.contains(z[columns]) and np.isfinite(z).all() and np.isfinite(slope).all():
             p = self._scale_rows(z, size, is_forward)
-            solver = self._solvers.compile_direction(is_forward, z, p, size)
+            solver = self._equations.compile_direction(is_forward, z, p)
             fixed = np.zeros(0), solver.corrector.collect_numbers(z, p, size)
-            states = grow_states(solver, fixed, z, np.array(domain.lower), np.array(domain.upper))
+            paths = solver.continuation
+            states = paths.grow_states(fixed, z, *np.array([domain.lower, domain.upper]))
         if not states:
             raise TransmissionError(
                 'the pose does not determine how the mechanism is assembled',
@@ -367,7 +378,7 @@ class EquationMechanism:
                 'at which it is closed, and not at a dead centre',
                 found=f'{pose[columns].tolist()} with {pose[other].tolist()} in the other space',
             )
-        if len(states) == 1 or (len(columns) > 1 and not are_consistent(solver, fixed, states)):
+        if len(states) == 1 or (len(columns) > 1 and not paths.are_consistent(fixed, states)):
             raise TransmissionError(
                 'the closure changes its assembly within the range',
                 expected=f'one assembly over the {domain.space} positions from {domain.lower} to '

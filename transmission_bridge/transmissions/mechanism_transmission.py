@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-import math
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -15,14 +14,12 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
-from transmission_bridge.transmissions.linear import as_ratios
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.domain import Domain, MapReport
+from transmission_bridge.transmissions.linear import as_gears
 from transmission_bridge.transmissions.transmission import as_values, GEARS, Transmission
-from transmission_bridge.transmissions.tunable import as_floats
 from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
-    from transmission_bridge.transmissions.domain import Domain
     from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
     from transmission_bridge.transmissions.mechanism.part import CompiledPart
 
@@ -164,17 +161,9 @@ class MechanismTransmission(Transmission):
     ) -> None:
         """Check and keep reductions and offsets; ``None``: ones and zeros."""
         n, m = self.members
-        self.actuator_reduction = as_ratios('actuator_reduction', actuator_reduction, n)
-        self.joint_reduction = as_ratios('joint_reduction', joint_reduction, m)
-        offsets = (0.0,) * m if joint_offset is None else as_floats(joint_offset)
-        if len(offsets) != m or not all(map(math.isfinite, offsets)):
-            raise TransmissionError(
-                'joint_offset is invalid',
-                parameter='joint_offset',
-                expected=f'finite numbers, {m} in all',
-                found=f'{len(offsets)}: {offsets}',
-            )
-        self.joint_offset = offsets
+        self.actuator_reduction = as_gears('actuator_reduction', actuator_reduction, n)
+        self.joint_reduction = as_gears('joint_reduction', joint_reduction, m)
+        self.joint_offset = as_gears('joint_offset', joint_offset, m, neutral=0.0)
 
     def _map_values(
         self, direction: Direction, quantity: Quantity, values: Array, **options: Any

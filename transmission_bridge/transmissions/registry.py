@@ -35,7 +35,6 @@ INSTALL_CASADI = (
     '(in a virtual environment without the two options)'
 )
 
-_NOTHING = 'none (is transmission_bridge installed?)'
 _NO_KIND = (
     'is not a matrix, an equation or a table; subclass LinearTransmission, EquationTransmission '
     'or TabulatedTransmission, as docs/writing_a_transmission.md describes'
@@ -114,11 +113,6 @@ class Registry:
         (entry_point,) = self._entry_points[type_name]
         return f'{" ".join(_distribution_of(entry_point))} ({entry_point.value})'
 
-    def find_closest_type(self, type_name: str) -> str:
-        """Return the installed type with the most similar class name, empty if none is similar."""
-        types = {_shorten_type(name): name for name in self.type_names}
-        return ''.join(types[name] for name in find_closest(_shorten_type(type_name), types, 1))
-
     def describe(self) -> tuple[PluginInfo, ...]:
         """Load every installed plugin and describe it, sorted by type."""
         plugins: list[PluginInfo] = []
@@ -136,9 +130,12 @@ class Registry:
     def _import_type(self, type_name: str) -> type[Transmission]:
         entry_points = self._entry_points.get(type_name, [])
         if not entry_points:
-            similar = self.find_closest_type(type_name)
+            types = {_shorten_type(name): name for name in self.type_names}
+            close = find_closest(_shorten_type(type_name), types, 1)
+            similar = ''.join(types[name] for name in close)
             said = ' is not installed' + (f' (closest: {shown(similar)})' if similar else '')
-            said += f'; installed: {", ".join(self.type_names) or _NOTHING}'
+            installed = ', '.join(self.type_names) or f'none (is {_PACKAGE} installed?)'
+            said += f'; installed: {installed}'
         elif len(entry_points) > 1:
             providers = [
                 f'{point.value} ({" ".join(_distribution_of(point))})' for point in entry_points

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TYPE_CHECKING, TypeAlias
 
 import numpy.typing as npt
 
@@ -19,22 +19,19 @@ from transmission_bridge.description import (
     TransmissionSpec,
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    Direction,
-    JOINT_TO_ACTUATOR,
-)
-from transmission_bridge.transmissions.builder import build_all
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions.builder import build_all, pass_joints
 from transmission_bridge.transmissions.registry import Registry
-from transmission_bridge.transmissions.robot import table
 from transmission_bridge.transmissions.robot.affine_map import AffineStream
-from transmission_bridge.transmissions.robot.function import RobotMap
-from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.robot.table import order_members, Robot
 from transmission_bridge.transmissions.robot.tuning import retune_bindings
 from transmission_bridge.transmissions.robot.units import ActuatorUnits, units_from_text
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.robot.program import RobotMap
 
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
 
@@ -86,8 +83,8 @@ class RobotTransmissions(Robot):
         #: A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint
         #: that does not exist, and may refer to any of them.
         self.withheld: Mapping[str, str]
-        passed, self.withheld, more = table.pass_joints(robot) if pass_through else ((), {}, ())
-        super().__init__(*table.order_members(robot, (*built, *passed)))
+        passed, self.withheld, more = pass_joints(robot) if pass_through else ((), {}, ())
+        super().__init__(*order_members(robot, (*built, *passed)))
         #: Findings of the description, of building its transmissions and of binding them.
         self.findings = (*robot.findings, *findings, *more)
         units = self._pass_through_units(actuator_units or {})
@@ -226,6 +223,8 @@ class RobotTransmissions(Robot):
     def stream(self, direction: Direction) -> RobotMap | AffineStream:
         """Return a map of position, velocity and effort for a stream of states."""
         if self.mechanisms(direction):
+            from transmission_bridge.transmissions.robot.program import RobotMap
+
             return RobotMap(self, direction)
         return AffineStream(self.stack_fields(direction))
 

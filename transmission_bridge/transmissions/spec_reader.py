@@ -461,13 +461,17 @@ class SpecReader:
         """
         Return the interfaces that pass from actuator to joint by role.
 
-        The builder handles ROS 1's ``<ignoreTransmissionAbsoluteEncoder>`` in every joint.
+        Flags are ``<param>`` elements, or ROS 1's ``<ignoreTransmissionAbsoluteEncoder>`` in every
+        joint.
 
         :returns: Names of interfaces.
         """
         given = [spec for spec in self.spec.parameters if spec.name in BY_ROLE]
         read = self._mark_used(x for x in given if x.value.lower() in ('true', 'false'))
-        return frozenset(BY_ROLE[spec.name] for spec in read if spec.value.lower() == 'true')
+        names = {spec.name for spec in read if spec.value.lower() == 'true'}
+        if self.spec.ignore_absolute_encoder:
+            names.add('ignore_absolute_encoder')
+        return frozenset(BY_ROLE[name] for name in names)
 
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''
@@ -497,10 +501,9 @@ class SpecReader:
 
         :returns: The findings.
         """
-        left = [
-            (scope, x) for scope, end in self._members for x in self._list_unused(end.parameters)
-        ]
-        left += [((), spec) for spec in self._list_unused(self.spec.parameters)]
+        owners = [(scope, end.parameters) for scope, end in self._members]
+        owners.append(((), self.spec.parameters))
+        left = [(scope, x) for scope, own in owners for x in self._list_unused(own)]
         read = {(asked.scope, asked.tag) for asked in self._asked}
         for scope, member in self._members:
             for field in member.given & self._tags.keys():

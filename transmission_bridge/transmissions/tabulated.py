@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.compiled import all_of, Expression, known_if
 from transmission_bridge.transmissions.domain import Domain, SLACK
-from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, EquationSteps
-from transmission_bridge.transmissions.equations import Equations
-from transmission_bridge.transmissions.expressions import all_of, Expression, known_if
+from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, Equations
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.types import Array
@@ -194,11 +193,7 @@ class TabulatedTransmission(MechanismTransmission):
         reach, are_integers = np.abs(actuator).max(), bool((actuator % 1.0 == 0.0).all())
         reached = [('actuator', reach)] if are_integers and reach > LARGEST_INTEGER else []
         reaches = np.abs(columns).max(axis=0).tolist()
-        reached += [
-            (f'joint{k}', largest)
-            for k, largest in enumerate(reaches, 1)
-            if largest > LARGEST_JOINT
-        ]
+        reached += [(f'joint{k}', far) for k, far in enumerate(reaches, 1) if far > LARGEST_JOINT]
         return tuple(
             f'the column of {name} in the table reaches {largest:g}, which is probably in '
             'degrees, ticks or mm; expected rad or m'
@@ -231,7 +226,7 @@ SMALLEST_WEIGHT = 1e-300
 
 
 @cache
-def _build_table_steps(count: int, n: int) -> EquationSteps:
+def _build_table_steps(count: int, n: int) -> Equations:
     """
     Return the functions of tables with ``count`` points of ``n`` joints.
 
@@ -283,7 +278,7 @@ def _build_table_steps(count: int, n: int) -> EquationSteps:
     mean = ca.dot(ca.vertcat(*weights) / sum(weights), ca.vertcat(*solved))
     back = ca.Function('formula', [q, p], [known_if(all_of(is_inside), mean)], options)
     bends = (lambda: bend), (lambda: bend_of_row)
-    return EquationSteps(Equations((1, n), (forward, back), (rows, row), bends), False)
+    return Equations(False, (1, n), (forward, back), (rows, row), bends)
 
 
 @cache

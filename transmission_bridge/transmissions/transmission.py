@@ -38,8 +38,7 @@ from transmission_bridge.interfaces import (
     quantity_of,
     require_arguments,
 )
-from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.domain import Domain, MapReport
 from transmission_bridge.types import Array
 
 if TYPE_CHECKING:

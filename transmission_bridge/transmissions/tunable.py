@@ -124,12 +124,18 @@ class Tunable:
         elif not least <= value <= greatest:
             expected = f'a number in [{least:g}, {greatest:g}]'
         if expected:
-            name = '.'.join(self.path)
-            raise ParameterError(
-                f'{name} is invalid',
-                transmission=self.transmission,
-                parameter=name,
-                expected=expected,
-                found=repr(value),
-            )
+            raise self.make_error(expected, value)
         return value
+
+    def make_error(
+        self, expected: str, value: object, problem: str = 'is invalid'
+    ) -> ParameterError:
+        """Return the error for a value."""
+        name = '.'.join(self.path)
+        return ParameterError(
+            f'{name} {problem}',
+            transmission=self.transmission,
+            parameter=name,
+            expected=expected,
+            found=repr(value),
+        )

@@ -20,14 +20,14 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.transmissions import EquationTransmission
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.crank_slider import (
+from transmission_bridge.transmissions.equation_types import (
+    AnkleLeg,
     CrankSliderTransmission,
     GuidedSlider,
     HingedCylinder,
+    ParallelAnkleTransmission,
 )
-from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
-from transmission_bridge.transmissions.robot.table import order_members, Robot
+from transmission_bridge.transmissions.robot.table import Binding, order_members, Robot
 from transmission_bridge.transmissions.transmission import Transmission
 
 LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}

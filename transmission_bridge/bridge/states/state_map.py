@@ -166,7 +166,7 @@ class StateMap(DriverIndex):
 
     :param options: By default those of recordings.
     :param resolves_turns: See :class:`Encoders`.
-    :ivar map_state: Maps numbers of the actuators; see :meth:`~.function.RobotMap.map_state`.
+    :ivar map_state: Maps numbers of the actuators; see :meth:`~.program.RobotMap.map_state`.
     :ivar names: The published joints: the robot's, then their followers.
     :ivar forget_solutions: Discards the last solutions of the map.
     :ivar is_plain: Whether known states are published unchanged.

@@ -156,7 +156,7 @@ def propose_linkages(
     for group, loop_indices in group_joints(paths, len(names)):
         members = [names[k] for k in group]
         structure, tolerance = _close_loops(tree, tuple(loops), members, loop_indices)
-        slopes, joints = structure.compute_slopes(), structure.names
+        slopes, joints = structure.slopes, structure.names
         share, bases = share_of_rank(structure.tolerance), []
         for slope in slopes:
             _, values, right = np.linalg.svd(slope)

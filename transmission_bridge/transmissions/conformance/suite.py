@@ -24,12 +24,11 @@ from transmission_bridge.interfaces import (
     JOINT_TO_ACTUATOR,
     Quantity,
 )
-from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.domain import Domain, MapReport
 from transmission_bridge.transmissions.mechanism_transmission import (
     LARGEST_MAX_GAIN,
     MechanismTransmission,
 )
-from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import (
     API_VERSION,
     overrides_of,

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import Expression
+from transmission_bridge.transmissions.compiled import Expression
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
     JointMotion,
+    list_motions,
     Loop,
     LoopPath,
     reversed_path,
@@ -96,12 +97,8 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
             for other in ends:
                 if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
-                elements = (
-                    *whole[one.first : one.stop_index],
-                    *whole[other.first : other.stop_index],
-                )
-                motions = (element for element in elements if isinstance(element, JointMotion))
-                joints = tuple(motion.variable for motion in motions)
+                parts = whole[one.first : one.stop_index], whole[other.first : other.stop_index]
+                joints = tuple(motion.variable for x in parts for motion in list_motions(x))
                 if len({*joints}) == len(joints):
                     between = other.first - one.stop_index
                     rods.append((-one.size, between, Rod(whole, one, other, joints)))
@@ -113,11 +110,9 @@ def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator
         for first in range(len(path) - 2 * size + 2):
             # Joints in a row are two elements apart, except across the junction of a point loop.
             motions = [
-                element
-                for element in path[first : first + 2 * size : 2]
-                if isinstance(element, JointMotion)
-                and not element.slides
-                and element.variable in movable
+                motion
+                for motion in list_motions(path[first : first + 2 * size : 2])
+                if not motion.slides and motion.variable in movable
             ]
             if len(motions) != size:
                 continue
@@ -185,14 +180,12 @@ class Closures:
         #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
         self.cayley = ca.vertcat(*cayley)
         self.rows = ca.vertcat(*rows)
-        #: Derivatives of ``rows`` by the joints, shape ``(n_rows, n)``.
-        self.slope = ca.sparsify(ca.vertcat(*slopes))
-        self._upright = ca.vertcat(*upright)
-
-    @cached_property
-    def function(self) -> Any:
-        """The function from positions and lengths to ``rows`` and ``slope``."""
-        return ca.Function('rows', [self.z, self.lengths], [self.rows, self.slope])
+        given, slope = [self.z, self.lengths], ca.sparsify(ca.vertcat(*slopes))
+        #: From positions and lengths to ``rows`` and their derivatives, shape ``(n_rows, n)``.
+        self.function = ca.Function('rows', given, [self.rows, slope])
+        #: From positions and lengths to numbers that are positive near the start. Rows that vanish
+        #: half a turn away have a negative one there.
+        self.signs = ca.Function('signs', given, [ca.vertcat(*upright)])
 
     @cached_property
     def bend_function(self) -> Any:
@@ -200,15 +193,6 @@ class Closures:
         rate = ca.SX.sym('rate', self.z.numel())
         bent = ca.jtimes(ca.jtimes(self.rows, self.z, rate), self.z, rate)
         return ca.Function('bend', [self.z, rate, self.lengths], [bent])
-
-    @cached_property
-    def signs(self) -> Any:
-        """
-        The function from positions and lengths to numbers that are positive near the start.
-
-        Rows that vanish half a turn away have a negative one there.
-        """
-        return ca.Function('signs', [self.z, self.lengths], [self._upright])
 
     def hinge_axes(self, z: Array) -> dict[Loop, str]:
         """Return a description of the axis of each hinge at a position."""

@@ -15,9 +15,8 @@ import numpy as np
 
 from transmission_bridge.description import JointSpec, LinkSpec
 from transmission_bridge.errors import counted, in_other_unit, TransmissionError
-from transmission_bridge.transmissions.calls import Call
-from transmission_bridge.transmissions.linkage.assembly_search import LoopSystem
-from transmission_bridge.transmissions.linkage.structure import Structure
+from transmission_bridge.transmissions.compiled import Call
+from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
     JointTree,
@@ -25,10 +24,10 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopPath,
 )
+from transmission_bridge.transmissions.mechanism.continuation import MOVED
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.transmissions.mechanism.part import Assembly
 from transmission_bridge.transmissions.mechanism.solver import Solver
-from transmission_bridge.transmissions.mechanism.starts import enter_states, grow_states, MOVED
 from transmission_bridge.types import Array
 
 #: Range around the start [rad or m] of a continuous driven joint, or one without limits.
@@ -73,7 +72,7 @@ class Component:
         self,
         structure: Structure,
         loops: Sequence[int],
-        compiled: tuple[dict[Any, Corrector], dict[Any, Solver]] | None = None,
+        compiled: dict[Any, Any] | None = None,
     ) -> None:
         self.structure, self.loops = structure, tuple(loops)
         names, driven = structure.names, list(structure.driven)
@@ -93,12 +92,11 @@ class Component:
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
         #: A change of lengths does not compile.
-        self._correctors, self._solvers = compiled or ({}, {})
-        self._fixed: dict[Solver, tuple[Array, list[float]]] = {}
+        self._compiled = {} if compiled is None else compiled
         structure.require_movable()
         for is_forward in (True, False):
-            solver = self.compile_direction(is_forward)
-            if not enter_states(solver, [structure.start], self._get_fixed(solver)):
+            solver, fixed = self._fix_direction(is_forward)
+            if not solver.continuation.enter_states([structure.start], fixed):
                 what, start = solver.corrector.mechanism.what, structure.start.tolist()
                 raise TransmissionError(
                     f'the linkage is singular at its start for {what} as inputs',
@@ -129,8 +127,7 @@ class Component:
         """
         if list(lengths) == self.structure.lengths.tolist():
             return self
-        compiled = self._correctors, self._solvers
-        return Component(self.structure.with_lengths(lengths), self.loops, compiled)
+        return Component(self.structure.with_lengths(lengths), self.loops, self._compiled)
 
     def _find_range(self) -> Array:
         """Return the ends of all joints, infinite for those that are not driven."""
@@ -155,19 +152,20 @@ class Component:
         joints that are outputs in addition to the commanded ones, forward only.
         """
         key = is_forward, with_balls and is_forward
-        if key not in self._correctors:
-            self._correctors[key] = Corrector(self.structure.make_mechanism(is_forward), key[1])
-        if (*key, published) not in self._solvers:
-            self._solvers[(*key, published)] = Solver(self._correctors[key], is_forward, published)
-        return self._solvers[(*key, published)]
+        made: dict[Any, Any] = self._compiled
+        if key not in made:
+            made[key] = Corrector(self.structure.make_mechanism(is_forward), key[1])
+        if (key, published) not in made:
+            made[key, published] = Solver(made[key], is_forward, published)
+        solver: Solver = made[key, published]
+        return solver
 
-    def _get_fixed(self, solver: Solver) -> tuple[Array, list[float]]:
-        """Return the positions of held joints, and the numbers of the rows."""
-        if solver not in self._fixed:
-            start, lengths = self.structure.start, self.structure.lengths
-            numbers = solver.corrector.collect_numbers(start, lengths, np.ones(len(start)))
-            self._fixed[solver] = start[list(self.structure.held)], numbers
-        return self._fixed[solver]
+    def _fix_direction(self, is_forward: bool) -> tuple[Solver, tuple[Array, list[float]]]:
+        """Return a direction with the positions of held joints and the numbers of its rows."""
+        start, solver = self.structure.start, self.compile_direction(is_forward)
+        sizes = np.ones(len(start))
+        numbers = solver.corrector.collect_numbers(start, self.structure.lengths, sizes)
+        return solver, (start[list(self.structure.held)], numbers)
 
     def _walk_range(self) -> Array:
         """
@@ -175,9 +173,9 @@ class Component:
 
         :raises TransmissionError: If a driven joint never moves away from the start.
         """
-        structure, solver = self.structure, self.compile_direction(True)
-        fixed, first = self._get_fixed(solver), len(solver.corrector.unknown)
-        states = grow_states(solver, fixed, structure.start, self.lower, self.upper)
+        structure, (solver, fixed) = self.structure, self._fix_direction(True)
+        paths, first = solver.continuation, len(solver.corrector.unknown)
+        states = paths.grow_states(fixed, structure.start, self.lower, self.upper)
         apart = (np.array(states) - states[0])[:, first : first + len(structure.driven)]
         apart /= self.upper - self.lower
         sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
@@ -187,20 +185,20 @@ class Component:
             held = [structure.driven[k] for k in np.flatnonzero(shares > MOVED)]
             raise structure.blocked_error(held, 'they are closed at the start only')
         if solver.corrector.ball_columns:
-            seek = Call(solver.continuation.ball_joint_function)
+            seek = Call(paths.ball_joint_function)
             start = structure.start[solver.corrector.unknown]
             sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
             # Without any position of all balls, their angles stay unsolved.
             states = [state for state, done in sought if done[0] == 1.0] or states
-        back = self.compile_direction(False)
+        back, of_back = self._fix_direction(False)
         positions = [solver.joints_of_state(state, fixed[0]) for state in states]
-        return np.array([z for z in positions if enter_states(back, [z], self._get_fixed(back))])
+        return np.array([z for z in positions if back.continuation.enter_states([z], of_back)])
 
     def _compute_typical_sizes(self, positions: Array) -> list[float]:
         """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
-        solver, sizes = self.compile_direction(True), []
+        (solver, fixed), sizes = self._fix_direction(True), []
         passive = [solver.corrector.unknown[k] for k in solver.corrector.core_columns]
-        for state in enter_states(solver, positions, self._get_fixed(solver)):
+        for state in solver.continuation.enter_states(positions, fixed):
             slopes = solver.slopes_of_state(state)
             gains = slopes[solver.corrector.wanted]
             longest = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
@@ -229,11 +227,11 @@ def build_components(
             )
         variables[name] = len(variables)
     n_parts = max(len(spec.driven), 1)  # each has a driven joint
-    _require_size('equations', _count_equations(spec.loops), spec.loops, n_parts)
+    _require_size(spec.loops, 0, n_parts)
     paths = []
     for loop in spec.loops:
         paths.append(tree.find_path(loop, variables))
-        _require_size('joints', len(variables), spec.loops, n_parts)
+        _require_size(spec.loops, len(variables), n_parts)
     for name in spec.commanded:
         _require_no_mimic(tree, name, 'commanded joint')
         _require_loop(name, variables, f"commanded joint '{name}'")
@@ -274,18 +272,16 @@ def build_components(
     return tuple(components)
 
 
-def _count_equations(loops: Sequence[Loop]) -> int:
-    return sum(LOOP_TYPES[loop.type] for loop in loops)
-
-
-def _require_size(what: str, found: int, loops: Sequence[Loop], n_parts: int = 1) -> None:
+def _require_size(loops: Sequence[Loop], n_joints: int, n_parts: int = 1) -> None:
     """Reject a cluster that would take minutes to close, before anything is compiled for it."""
-    if found > MOST[what] * n_parts:
-        raise TransmissionError(
-            f'the loops that share joints with {loops[0]} have too many {what}',
-            expected=f'at most {MOST[what]} in an independent mechanism',
-            found=str(found),
-        )
+    n_equations = sum(LOOP_TYPES[loop.type] for loop in loops)
+    for found, (what, most) in zip((n_joints, n_equations), MOST.items(), strict=True):
+        if found > most * n_parts:
+            raise TransmissionError(
+                f'the loops that share joints with {loops[0]} have too many {what}',
+                expected=f'at most {most} in an independent mechanism',
+                found=str(found),
+            )
 
 
 def _require_no_mimic(tree: JointTree, name: str, role: str) -> None:
@@ -338,8 +334,7 @@ def make_system(
     :raises TransmissionError: If they are too many, or a name is invalid.
     """
     loops = [spec.loops[k] for k in chosen]
-    _require_size('joints', len(names), loops)
-    _require_size('equations', _count_equations(loops), loops)
+    _require_size(loops, len(names))
     local = {name: k for k, name in enumerate(names)}
     joints = [tree.require_joint(name, 'joint') for name in names]
     return LoopSystem(

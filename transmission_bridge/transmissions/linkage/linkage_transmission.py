@@ -250,11 +250,9 @@ class LinkageTransmission(MechanismTransmission):
     def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
         """Yield components with the indices of their actuators and of their commanded joints."""
         for component in self.components:
-            structure = component.structure
-            driven = [self._spec.driven.index(structure.names[k]) for k in structure.driven]
-            commanded = [
-                self._spec.commanded.index(structure.names[k]) for k in structure.commanded
-            ]
+            spec, structure = self._spec, component.structure
+            driven = [spec.driven.index(structure.names[k]) for k in structure.driven]
+            commanded = [spec.commanded.index(structure.names[k]) for k in structure.commanded]
             yield component, driven, commanded
 
     def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:

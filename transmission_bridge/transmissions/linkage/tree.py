@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 import math
 from typing import Literal, NamedTuple, TypeAlias
@@ -79,6 +79,11 @@ class Loop:
         return f"{self.type} '{self.frame1}' - '{self.frame2}'"
 
 
+def list_motions(elements: Iterable[Element]) -> list[JointMotion]:
+    """Return the joints among elements."""
+    return [each for each in elements if isinstance(each, JointMotion)]
+
+
 @dataclass(frozen=True)
 class LoopPath:
     """A loop with the elements from the common ancestor outwards to each of its frames."""
@@ -90,11 +95,7 @@ class LoopPath:
     @property
     def motions(self) -> list[JointMotion]:
         """The joints of the loop, including mimics."""
-        return [
-            element
-            for element in (*self.to_frame1, *self.to_frame2)
-            if isinstance(element, JointMotion)
-        ]
+        return list_motions((*self.to_frame1, *self.to_frame2))
 
     @property
     def variables(self) -> frozenset[int]:
@@ -184,15 +185,15 @@ class JointTree:
         self.check_frames(loop)
         frames = loop.frame1, loop.frame2
         chains = [_list_joints_above(self._above, frame)[::-1] for frame in frames]
+        roots = []
         for frame, chain in zip(frames, chains, strict=True):
-            if chain and chain[0].parent in self._above:
+            roots.append(chain[0].parent if chain else frame)
+            if chain and roots[-1] in self._above:
                 raise TransmissionError(
                     f"loop {loop}: the links above '{frame}' form a cycle",
                     expected='a tree',
                     found=', '.join(joint.name for joint in chain[:-6:-1]),
                 )
-        ends = zip(chains, frames, strict=True)
-        roots = [chain[0].parent if chain else frame for chain, frame in ends]
         if roots[0] != roots[1]:
             raise TransmissionError(
                 f'loop {loop}: its frames are not connected, or a joint between them has an error',
@@ -306,9 +307,7 @@ def linkage_joints(
 
     :param fixed: Whether to include the fixed joints of the loops.
     """
-    loops = [
-        dict(parameter.attributes) for parameter in spec.parameters if parameter.name == 'loop'
-    ]
+    loops = [dict(element.attributes) for element in spec.parameters if element.name == 'loop']
     if not loops and not spec.type.endswith('/LinkageTransmission'):
         return set()
     above = {joint.child: joint for joint in robot.joints}
@@ -316,10 +315,8 @@ def linkage_joints(
     scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
     moved = {joint.name for joint in spec.joints}
     for actuator in spec.actuators:
-        driven = [
-            parameter.value for parameter in actuator.parameters if parameter.name == 'joint'
-        ]
-        moved.add(driven[0] if driven else actuator.name)
+        driven = (element.value for element in actuator.parameters if element.name == 'joint')
+        moved.add(next(driven, actuator.name))
     named = frozenset(moved)
     for loop in loops:
         is_closed = all(loop.get(name) in links for name in ('frame1', 'frame2'))

@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import counted, TransmissionError
-from transmission_bridge.transmissions.expressions import Expression
+from transmission_bridge.transmissions.compiled import Expression
 from transmission_bridge.types import Array
 
 
@@ -41,9 +41,8 @@ class Mechanism:
     :param make_bend: Returns the function ``(z, z', p) -> r''`` along a motion at constant rates.
     :param pose: A closed, regular position, shape ``(n,)``.
     :param p: The numbers of the rows at this pose.
-    :param size: Size of each coordinate at this pose.
-    :param has_sizes: Whether steps and gains are shares of these sizes; else they are in [rad] or
-        [m].
+    :param has_sizes: Whether steps and gains are shares of sizes of the coordinates, which are
+        among the numbers; else they are in [rad] or [m].
     :param ball_angles: Indices of the angles of ball joints, whose loss affects no others.
     :param winding: Indices of coordinates in which a full turn changes nothing.
     :param is_unique: Whether these rows, solved for these coordinates, have one solution on the
@@ -61,7 +60,6 @@ class Mechanism:
     make_bend: Callable[[], Any]
     pose: Array
     p: Array | Sequence[float]
-    size: Array
     has_sizes: bool
     is_unique: Callable[[list[int], list[int]], bool]
     what: str

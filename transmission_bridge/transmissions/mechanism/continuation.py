@@ -5,11 +5,13 @@
 Numerical continuation of a mechanism along a straight path, as compiled functions.
 
 A path begins at a state and leads to a position. Its steps are halved if necessary, so that it
-stays on its branch. A search follows paths from the nearest entries of a table.
+stays on its branch. A search follows paths from the nearest entries of a table. Equations and
+linkages follow the same paths over their range when they are built, to fill the table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 import math
@@ -18,9 +20,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
+from transmission_bridge.transmissions.compiled import all_of, Call, is_known, make_switch
+from transmission_bridge.transmissions.domain import NO_CONVERGENCE, OTHER_BRANCH, OUT_OF_DOMAIN
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
-from transmission_bridge.transmissions.report import NO_CONVERGENCE, OTHER_BRANCH, OUT_OF_DOMAIN
 from transmission_bridge.types import Array
 
 #: A position is certain if the distance of rows from dependent ones is above this share of the
@@ -42,6 +44,16 @@ GUESSES, ALL_FOUND = 28, 1000.0
 
 #: Position of unused entries [rad or m].
 NOWHERE = 1e6
+
+#: Targets of the table: grid points along each given coordinate, by their number, and the number
+#: of random targets for more coordinates.
+TABLE_POINTS, TARGETS = {1: 33, 2: 13, 3: 7}, 150
+
+#: A state that moves by less than this share of the range is no new state.
+MOVED = 1e-3
+
+#: Positions with a smaller difference, as a share of the range, are equal.
+SAME = 1e-6
 
 
 class Continuation:
@@ -116,12 +128,8 @@ class Continuation:
             *(x, begin, done, ca.if_else(good, longer, 0.5 * size), ca.logic_not(good), why),
             *(held, constants),
         ]
-        function = ca.Function('go', [whole], [ca.vertcat(*after)])
-        stay = ca.Function('stay', [whole], [whole])
         goes_on = ca.logic_and(whole[ends[3]] < 1.0, whole[ends[4]] >= SMALLEST)
-        for count in self._folds:
-            switch = ca.Function.if_else('on', function, stay)
-            function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
+        function = _repeat_while(goes_on, whole, ca.vertcat(*after), self._folds)
         state, x, held, constants = given = input_symbols(self.corrector.n_state, n, n_held, n_own)
         # A path cannot begin at an unknown state.
         size, failure = self.corrector.has_state(state), (0.0, NO_CONVERGENCE)
@@ -219,15 +227,11 @@ class Continuation:
             begin[columns] = ca.if_else(is_lost, guess[columns], begin[columns])
         count = ca.if_else(ca.mmin(balls) >= 2.0, ALL_FOUND, count + 1.0)
         after = ca.vertcat(begin, balls, count, other, held, constants)
-        go = ca.Function('go', [whole], [after])
-        stay = ca.Function('stay', [whole], [whole])
-        switch = ca.Function.if_else('on', go, stay)
-        goes_on = ca.Function('on', [whole], [switch(whole[ends[2]] < GUESSES, whole)])
+        function = _repeat_while(whole[ends[2]] < GUESSES, whole, after, (GUESSES,))
         last, others, before, *rest = symbols = input_symbols(
             corrector.n_state, r, r, n_held, n_own
         )
-        begins = ca.vertcat(last, ca.MX.zeros(len(ball_columns) + 1), others, *rest)
-        result = goes_on.fold(GUESSES)(begins)
+        result = function(ca.vertcat(last, ca.MX.zeros(len(ball_columns) + 1), others, *rest))
         found = ca.MX(result[: corrector.n_state])
         turn = [math.tau * (k in corrector.mechanism.winding) for k in corrector.unknown]
         turns = ca.floor(ca.reshape(found[:r] - before, r, 1) / math.tau + 0.5)
@@ -235,6 +239,87 @@ class Continuation:
         for k, columns in enumerate(ball_columns, ends[1]):
             found[columns] = ca.if_else(result[k] >= 2.0, unwound[columns], before[columns])
         return ca.Function('sought', symbols, [found, result[ends[2]] == ALL_FOUND])
+
+    # -- for Python ------------------------------------------------------------------------------
+
+    def enter_states(
+        self, positions: Iterable[Array], fixed: tuple[Array, Sequence[float]]
+    ) -> list[Array]:
+        """
+        Return the states at positions, as far as these are regular.
+
+        :param positions: Values of all coordinates.
+        :param fixed: Positions of held coordinates, and the numbers of the rows.
+        """
+        enter, states = Call(self.enter_function), []
+        for z in positions:
+            state, done = enter(z[[*self.corrector.unknown, *self.corrector.given]], *fixed)
+            if done[0] == 1.0:
+                states.append(state.copy())
+        return states
+
+    def grow_states(
+        self, fixed: tuple[Array, Sequence[float]], pose: Array, lower: Array, upper: Array
+    ) -> list[Array]:
+        """
+        Return states from target to target, each as far as a straight path leads.
+
+        The next target is always the one closest to a known state, reached from this state. There
+        are none at a bad pose.
+
+        :param lower: Lower ends of the given coordinates.
+        :param upper: Upper ends of the given coordinates.
+        """
+        n, first, width = len(lower), len(self.corrector.unknown), upper - lower
+        going = Call(self.path_function)
+        if n in TABLE_POINTS:
+            axes = [np.linspace(0.0, 1.0, TABLE_POINTS[n])] * n
+            targets = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
+            farthest = 1.01 / (TABLE_POINTS[n] - 1)
+        else:
+            targets, farthest = np.random.default_rng(4).uniform(size=(TARGETS, n)), 1.0
+        states = self.enter_states([pose], fixed)
+        if not states:
+            return []
+        shares = [(states[0][first : first + n] - lower) / width]
+        apart, left = np.abs(targets - shares[0]).max(axis=1), np.zeros(len(targets))
+        while (apart + left).min() <= farthest:
+            k = int(np.argmin(apart + left))
+            left[k] = math.inf
+            nearest = int(np.argmin(np.abs(np.array(shares) - targets[k]).max(axis=1)))
+            target = lower + targets[k] * width
+            state = going(states[nearest], target, *fixed)[0].copy()
+            share = (state[first : first + n] - lower) / width
+            apart = np.minimum(apart, np.abs(targets - share).max(axis=1))
+            if np.abs(share - shares[nearest]).max() > MOVED:
+                states.append(state)
+                shares.append(share)
+        return states
+
+    def are_consistent(self, fixed: tuple[Array, Sequence[float]], states: list[Array]) -> bool:
+        """Return whether straight paths to each state from its neighbours end at this state."""
+        first, n = self.corrector.counts[:2]
+        going, solutions = Call(self.path_function), np.array(states)[:, : first + n]
+        width = np.ptp(solutions, axis=0)
+        for state in solutions:
+            position = state[first:]
+            apart = (np.abs(solutions[:, first:] - position) / width[first:]).max(axis=1)
+            for k in np.argsort(apart)[1 : 2 * n + 1].tolist():
+                end, done, _ = going(states[k], position, *fixed)
+                differs = np.abs(end[:first] - state[:first]) > SAME * width[:first]
+                if done[0] == 1.0 and differs.any():
+                    return False
+        return True
+
+
+def _repeat_while(condition: Any, whole: Any, after: Any, folds: tuple[int, ...]) -> Any:
+    """Return a function that replaces ``whole`` by ``after`` while a condition of it holds."""
+    function = ca.Function('go', [whole], [after])
+    stay = ca.Function('stay', [whole], [whole])
+    for count in folds:
+        switch = ca.Function.if_else('on', function, stay)
+        function = ca.Function('on', [whole], [switch(condition, whole)]).fold(count)
+    return function
 
 
 def input_symbols(*sizes: int) -> list[Any]:

@@ -18,31 +18,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 import math
+from operator import or_
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import all_of, Expression, is_known, make_switch
+from transmission_bridge.transmissions.compiled import all_of, Expression, is_known, make_switch
 from transmission_bridge.transmissions.linear import inverse_pattern
 from transmission_bridge.transmissions.mechanism.block_system import (
+    Block,
     BlockSystem,
     build_determinant,
     BY_MINORS,
     Elimination,
+    GROWTH_OF_BALLS,
+    make_random_vector,
     make_solver,
     Mechanism,
     Minors,
+    PoseValues,
     WRITTEN_OUT,
-)
-from transmission_bridge.transmissions.mechanism.newton import (
-    build_conditions,
-    build_newton_function,
 )
 
 #: The side of a formula's result is unknown if a determinant is below this share of the pose's.
 UNSIGNED = 1e-8
+
+#: Newton steps per call.
+NEWTON_STEPS = 3
+
+#: Steps below this size are rounding. Sizes of steps are in [rad] or [m], or shares of the size of
+#: a coordinate if the mechanism has sizes.
+LAST_STEP = 1e-11
+
+#: A published result has a last step and, before it, residuals of its rows below these limits,
+#: because the derivatives are evaluated before the last step.
+POLISHED, LAST_MISS = 3e-12, 1e-10
+
+#: The last step in shares of sizes.
+POLISHED_SHARE = 1e-13
+
+#: Each step is at most this share of the one before, unless it is rounding.
+CONTRACTION = 0.3
+
+#: Largest first step, and largest sum of all steps with the tangent's, of a valid call.
+FIRST_STEP, WHOLE_STEP = 0.05, 0.3
+
+#: Rows may be this much closer to dependent than at the pose; derivatives still have seven digits.
+DEPENDENT = 5e-5
 
 
 class Corrector(BlockSystem):
@@ -72,11 +97,8 @@ class Corrector(BlockSystem):
 
         If the steps contract but the last step is not rounding, a second call polishes the result.
         """
-        names = ('x', 'v', 'tau', 'state', 'held', 'numbers')
-        given: list[Any] = [
-            ca.MX.sym(name, self.function.sparsity_in(k)) for k, name in enumerate(names)
-        ]
         exact = self.function
+        given: list[Any] = exact.mx_in()
         # An unknown start leads to an unknown result.
         begins = self.has_state(given[3])
         if max(self._n, *(len(block.rows) for block in self.blocks), 0) > BY_MINORS:
@@ -131,15 +153,17 @@ class Corrector(BlockSystem):
         numbers = kind.sym('numbers', self._ends[-1])
         # Angles of balls that are not solved for stay at the pose; no other coordinate depends on
         # them.
-        z: list[Expression] = [kind(each) for each in mechanism.pose.tolist()]
-        slopes: list[Expression] = [kind(1, n)] * len(z)
-        for places, given in ((self.given, x), (mechanism.held, held)):
-            for k, column in enumerate(places):
-                z[column] = given[k]
+        z: Expression = kind(ca.DM(mechanism.pose))
+        z[self.given], z[list(mechanism.held)] = x, held
+        slopes: list[Expression] = [kind(1, n)] * z.numel()
         for k, column in enumerate(self.given):
             slopes[column] = kind(ca.DM(np.eye(n)[k : k + 1]))
-        solve = self._evaluate_formula if self.is_explicit else self._solve_blocks
-        conditions, regularity, balls, inverse_by_rows = solve(kinds, z, slopes, state, numbers)
+        balls: list[Expression] = []
+        inverse_by_rows = None
+        if self.is_explicit:
+            conditions, regularity, inverse_by_rows = self._evaluate_formula(z, slopes, numbers)
+        else:
+            conditions, regularity, balls = self._solve_blocks(kinds, z, slopes, state, numbers)
         gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in self._gains_order))
         gains = ca.sparsify(gains) if kind is ca.SX else gains
         inverse, determinant, is_exact = _build_inverse(gains.sparsity(), n > limit)(gains)
@@ -163,10 +187,9 @@ class Corrector(BlockSystem):
         inverse = inverse[:, np.argsort(self._gains_order).tolist()]
         inverse = ca.project(inverse, self._compute_inverse_pattern())
         whole = ca.vertcat(*(slopes[column] for column in self.unknown)) if r else kind(0, n)
-        y: list[Expression] = [z[column] for column in self.unknown]
         flags = [all_of(each) if each else kind(1.0) for each in conditions.values()]
         outputs = [
-            ca.densify(ca.vertcat(*y, x, ca.vec(ca.densify(whole)))),
+            ca.densify(ca.vertcat(*(z[k] for k in self.unknown), x, ca.vec(ca.densify(whole)))),
             ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
             ca.densify(ca.mtimes(inverse.T, tau)),
             ca.densify(ca.vertcat(ca.norm_fro(weighed), ca.norm_fro(back))),
@@ -176,13 +199,8 @@ class Corrector(BlockSystem):
         return ca.Function('way', inputs, outputs, {'cse': True})
 
     def _evaluate_formula(
-        self,
-        kinds: Sequence[Any],
-        z: list[Expression],
-        slopes: list[Expression],
-        state: Expression,
-        numbers: Expression,
-    ) -> tuple[dict[str, list[Expression]], Expression, list[Expression], Expression]:
+        self, z: Expression, slopes: list[Expression], numbers: Expression
+    ) -> tuple[dict[str, list[Expression]], Expression, Expression]:
         """
         Evaluate the formula; the derivatives follow from the rows, without its clamps and roots.
 
@@ -191,10 +209,8 @@ class Corrector(BlockSystem):
         """
         mechanism = self.mechanism
         p, _, values = self.split_numbers(numbers)
-        wanted = mechanism.formula(ca.vertcat(*(z[column] for column in self.given)), p)
-        for k, column in enumerate(self.wanted):
-            z[column] = wanted[k]
-        miss, *_, jacobian = mechanism.rows(ca.vertcat(*z), p)
+        z[self.wanted] = mechanism.formula(z[self.given], p)
+        miss, *_, jacobian = mechanism.rows(z, p)
         shares = [
             build_determinant(jacobian[rows, columns]) * value
             for (rows, columns, _), value in zip(self.inverse_blocks, values, strict=False)
@@ -227,30 +243,28 @@ class Corrector(BlockSystem):
             inverse = -solve(jacobian[:, self.wanted])
             if isinstance(solve, Elimination):
                 is_exact.append(solve.is_exact())
-        return conditions, math.prod(shares[len(self.inverse_blocks) :]), [], inverse
+        return conditions, math.prod(shares[len(self.inverse_blocks) :]), inverse
 
     def _solve_blocks(
         self,
         kinds: Sequence[Any],
-        z: list[Expression],
+        z: Expression,
         slopes: list[Expression],
         state: Expression,
         numbers: Expression,
-    ) -> tuple[dict[str, list[Expression]], Expression, list[Expression], Expression]:
+    ) -> tuple[dict[str, list[Expression]], Expression, list[Expression]]:
         """Solve block by block, from the last solution and its tangent."""
         r, n = self._r, self._n
         begin, at = state[:r], state[r : r + n]
         tangent = ca.reshape(state[r + n :], r, n)
-        x = ca.vertcat(*(z[column] for column in self.given))
-        ahead = begin + ca.mtimes(tangent, x - at) if r else begin
-        for k, column in enumerate(self.unknown):
-            z[column] = ahead[k]
+        if r:
+            z[self.unknown] = begin + ca.mtimes(tangent, z[self.given] - at)
         names = ('core', 'side', 'polished', 'exact')
         conditions: dict[str, list[Expression]] = {name: [] for name in names}
         balls: list[Expression] = []
         regularity = type(state)(math.inf)
         before, *after = build_conditions(self)
-        missed, is_upright = before(ca.vertcat(*z), numbers)
+        missed, is_upright = before(z, numbers)
         conditions['side'].append(is_upright)
         conditions['polished'].append(missed <= self.mechanism.tolerance**2)
         for number, (kind, watched) in enumerate(zip(kinds, after, strict=True)):
@@ -259,10 +273,11 @@ class Corrector(BlockSystem):
             into = ca.vertcat(type(state)(0, n), *(slopes[column] for column in others))
             function = build_newton_function(self, kind, number, watched, into.sparsity())
             solution, slope, fine, side, is_polished, missed, is_exact, distance = function(
-                ca.vertcat(*z), begin[self._state_columns(block)], numbers, into
+                z, begin[self._state_columns(block)], numbers, into
             )
+            z[block.places] = solution
             for k, column in enumerate(block.places):
-                z[column], slopes[column] = solution[k], slope[k, :]
+                slopes[column] = slope[k, :]
             conditions['exact'].append(is_exact)
             conditions['polished'].append(missed <= self.mechanism.tolerance**2)
             if block.is_ball_joint:
@@ -278,7 +293,7 @@ class Corrector(BlockSystem):
                 conditions['side'].append(side)
                 conditions['polished'].append(is_polished)
                 regularity = ca.fmin(regularity, distance)
-        return conditions, regularity, balls, None
+        return conditions, regularity, balls
 
     # -- accelerations ---------------------------------------------------------------------------
 
@@ -336,3 +351,200 @@ def _build_inverse(pattern: Any, by_rotations: bool) -> Any:
         determinant = ca.Function('determinant', [entries], [build_determinant(entries)])(matrix)
     inverse = inverse if by_rotations else ca.sparsify(inverse)
     return ca.Function('inverse', [matrix], [inverse, determinant, is_exact])
+
+
+# -- the Newton steps of a block ------------------------------------------------------------------
+
+
+def build_conditions(system: BlockSystem) -> list[Any]:
+    """
+    Return functions for the other conditions, before the first block and for each block.
+
+    They map all coordinates and the numbers to the squared residual of redundant rows, and to
+    whether all signs equal those at the pose. Each row is checked as soon as its last
+    coordinate is solved.
+    """
+    mechanism = system.mechanism
+    (z, numbers), (rows, jacobian, *_) = system.symbolic_rows
+    p, _, values = system.split_numbers(numbers)
+    positive: list[Expression] = ca.vertsplit(mechanism.signs(z, p))
+    positive += [
+        build_determinant(jacobian[condition.rows, condition.places]) * value
+        for condition, value in zip(system.inverse_blocks, values, strict=False)
+    ]
+    stages = [{*system.given, *mechanism.held}]
+    stages += [{*block.places} for block in system.blocks]
+    solved: list[set[int]] = [*accumulate(stages, or_)]
+
+    def find_stage(row: Expression) -> int:
+        """Return the first stage at which all coordinates of a row are solved, -1 if none is."""
+        needed = set(ca.jacobian(row, z).sparsity().get_col())
+        return next((stage for stage, known in enumerate(solved) if needed <= known), -1)
+
+    left = [(find_stage(rows[k]), rows[k]) for k in mechanism.checked]
+    right = [(find_stage(condition), condition > 0.0) for condition in positive]
+    result = []
+    for stage in range(len(stages)):
+        missed: Expression = ca.vertcat(*(row for at, row in left if at == stage))
+        sides = [condition for at, condition in right if at == stage]
+        outputs = [ca.SX(ca.sumsqr(missed)), all_of(sides) if sides else ca.SX(1.0)]
+        result.append(ca.Function('watched', [z, numbers], outputs))
+    return result
+
+
+def build_newton_function(
+    system: BlockSystem, kind: Any, number: int, conditions: Any, pattern: Any
+) -> Any:
+    """
+    Return a function that corrects a prediction of a block; ``pattern`` is of its last input.
+
+    Inputs: all coordinates, those of the block predicted along the tangent; those of the block at
+    the last solution; the numbers; the derivatives of the coordinates that it depends on. Outputs:
+    its coordinates, their derivatives, whether the Newton steps contract, whether they are on the
+    pose's side, whether the last step is rounding, the squared residual of the other conditions,
+    whether the elimination is exact, and the squared distance of the rows from dependent ones,
+    relative to the pose.
+    """
+    mechanism, (_, n, *_) = system.mechanism, system.counts
+    rows, columns, is_ball = block = system.blocks[number]
+    is_signed = len(rows) <= WRITTEN_OUT
+    first, middle, last = _compile_rows(system, block, conditions, is_signed and kind is ca.MX)
+    z: Expression = kind.sym('z', len(mechanism.names))
+    numbers: Expression = kind.sym('numbers', system.counts[-1])
+    begin, slopes = kind.sym('begin', len(columns)), kind.sym('slopes', pattern)
+    _, sizes, values = system.split_numbers(numbers)
+    at_pose = system.list_pose_values(values)[number]
+    unit: Expression = 1.0 / sizes[columns] if mechanism.has_sizes else 1.0
+    coordinates: Expression = kind(z)
+    before = begin
+    if is_ball:
+        # Unknown coordinates begin at the pose.
+        start, predicted = mechanism.pose[columns], z[columns]
+        before = ca.if_else(is_known(ca.sum1(begin)), begin, start)
+        coordinates[columns] = ca.if_else(is_known(ca.sum1(predicted)), predicted, start)
+    here = coordinates[columns]
+    sizes_of_steps = []
+    # The slope of the first step serves all steps except the last, which has its own slope.
+    residual, slope = first(coordinates, numbers)
+    solve = make_solver(slope)
+    for _ in range(NEWTON_STEPS - 1):
+        step = solve(residual)
+        here = here - step
+        sizes_of_steps.append(ca.sumsqr(step * unit))
+        coordinates[columns] = here
+        residual = middle(coordinates, numbers)
+    # The last step is rounding, so the slope before it is the slope at the solution.
+    evaluated = last(coordinates, numbers)
+    residual, slope, aside, determinant, other_residual, is_upright, *derived = evaluated
+    solve = make_solver(slope)
+    right = [residual, ca.mtimes(aside, slopes)]
+    if not isinstance(solve, Minors | Elimination):
+        # The length of the solution of a random right-hand side measures how close to dependent
+        # the rows are.
+        right.append(kind(make_random_vector(len(columns))))
+    solved = solve(ca.horzcat(*right))
+    here, changes = here - solved[:, 0], solved[:, 1 : n + 1]
+    if derived:
+        changes = make_solver(derived[0])(ca.mtimes(derived[1], slopes))
+    sizes_of_steps.append(ca.sumsqr(solved[:, 0] * unit))
+    if is_ball:
+        here = here - _count_turns(here - before, block, mechanism.winding)
+    regularity, share, is_exact = _measure_regularity(solve, solved, at_pose, is_ball)
+    share = determinant * math.prod(at_pose.pivots) if share is None else share
+    last_step = POLISHED_SHARE if mechanism.has_sizes else POLISHED
+    polished = [sizes_of_steps[-1] <= last_step**2, ca.sumsqr(residual) <= LAST_MISS**2]
+    # The order of the rows and the sign at the pose determine the side. A ball joint has two
+    # solutions for one orientation; the one on the pose's side is used.
+    side = all_of((is_upright, share > 0.0)) if is_signed else is_upright
+    outputs = [
+        here,
+        -ca.sparsify(changes) if kind is ca.SX else -changes,
+        _is_contracting(sizes_of_steps, None if is_ball else ca.sumsqr((here - begin) * unit)),
+        side,
+        all_of([*polished, regularity >= DEPENDENT**2] if is_ball else polished),
+        other_residual,
+        is_exact,
+        regularity,
+    ]
+    return ca.Function('block', [z, begin, numbers, slopes], outputs)
+
+
+def _compile_rows(
+    system: BlockSystem, block: Block, conditions: Any, with_determinant: bool
+) -> list[Any]:
+    """
+    Return the functions of the first, of the next and of the last Newton step of a block.
+
+    They return the residual; with the slope; and with all that follows from the solution.
+    """
+    rows, columns, _ = block
+    symbols, written = system.symbolic_rows
+    equations, jacobian, *derived = (each[rows, :] for each in written)
+    others = system.list_others(block)
+    first = [ca.densify(equations), ca.densify(jacobian[:, columns])]
+    last = [
+        *first,
+        ca.densify(jacobian[:, others]) if others else ca.SX(len(columns), 0),
+        build_determinant(jacobian[:, columns]) if with_determinant else ca.SX(0.0),
+        *conditions(*symbols),
+        *(ca.densify(each[:, part]) for each in derived for part in (columns, others)),
+    ]
+    outputs = {'first': first, 'next': first[:1], 'last': last}
+    return [ca.Function(name, symbols, each, {'cse': True}) for name, each in outputs.items()]
+
+
+def _count_turns(distance: Expression, block: Block, winding: frozenset[int]) -> Expression:
+    """
+    Return the full turns in a distance of the angles of a ball joint from where they began.
+
+    The path does not matter: on the pose's side there is one solution, apart from full turns.
+    """
+    angles: list[Expression] = ca.vertsplit(distance)
+    turns = [
+        ca.floor(angle / math.tau + 0.5) if column in winding else 0.0
+        for column, angle in zip(block.places, angles, strict=True)
+    ]
+    return math.tau * ca.vertcat(*turns)
+
+
+def _is_contracting(steps: Sequence[Expression], whole: Expression | None) -> Expression:
+    """
+    Return whether Newton steps converge to the solution that belongs to their begin.
+
+    :param steps: Squared sizes of the steps.
+    :param whole: Squared distance from the last solution; ``None`` if it does not matter.
+    """
+    one, two, three = steps
+    conditions = [three <= ca.fmax(CONTRACTION**2 * two, LAST_STEP**2)]
+    if whole is not None:
+        conditions += [
+            one <= FIRST_STEP**2,
+            two <= ca.fmax(CONTRACTION**2 * one, LAST_STEP**2),
+            whole <= WHOLE_STEP**2,
+        ]
+    return all_of(conditions)
+
+
+def _measure_regularity(
+    solve: Any, solved: Expression, at_pose: PoseValues, is_ball: bool
+) -> tuple[Expression, Expression | None, Expression]:
+    """
+    Return the squared distance from dependent rows, relative to the pose, and two more values.
+
+    These are the determinant relative to the pose, ``None`` if it is not known from the solution;
+    and whether the elimination is exact.
+    """
+    if not isinstance(solve, Minors | Elimination):
+        distance = 1.0 / (at_pose.inverse_size * ca.sumsqr(solved[:, -1]))
+        return distance, None, type(solved)(1.0)
+    shares = [pivot * at for pivot, at in zip(solve.pivots, at_pose.pivots, strict=True)]
+    is_exact = solve.is_exact()
+    regularity: Expression
+    if isinstance(solve, Minors):
+        regularity = 1.0 / (at_pose.inverse_size * solve.inverse_square)
+    else:
+        regularity = ca.mmin(ca.vertcat(*(share**2 for share in shares)))
+    if is_ball:  # a ball joint without a solution is solved from other angles
+        leads = is_known(ca.sum1(solved[:, 0]))
+        is_exact = ca.logic_or(solve.is_exact(GROWTH_OF_BALLS), ca.logic_not(leads))
+    return regularity, math.prod(shares), is_exact

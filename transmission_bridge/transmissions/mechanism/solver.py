@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.expressions import (
+from transmission_bridge.transmissions.compiled import (
     all_of,
     Expression,
     is_any_known,
@@ -30,19 +30,18 @@ from transmission_bridge.transmissions.expressions import (
     known_if,
     make_switch,
 )
-from transmission_bridge.transmissions.mechanism.continuation import (
-    CERTAIN,
-    Continuation,
-    input_symbols,
-)
-from transmission_bridge.transmissions.mechanism.corrector import Corrector
-from transmission_bridge.transmissions.mechanism.newton import DEPENDENT
-from transmission_bridge.transmissions.report import (
+from transmission_bridge.transmissions.domain import (
     NO_CONVERGENCE,
     OTHER_BRANCH,
     OUT_OF_DOMAIN,
     SINGULAR,
 )
+from transmission_bridge.transmissions.mechanism.continuation import (
+    CERTAIN,
+    Continuation,
+    input_symbols,
+)
+from transmission_bridge.transmissions.mechanism.corrector import Corrector, DEPENDENT
 from transmission_bridge.types import Array
 
 #: A path that ends beyond this share, and not at a dead centre, ends at dependent rows.
@@ -230,7 +229,8 @@ class Solver:
         if not self.corrector.is_explicit:
             is_solved = all_of((is_solved, exact, regularity > CERTAIN**2))
             is_near = regularity < DEPENDENT**2
-        located, is_end, is_on_end = self._find_ends(parameters, at, asked, is_solved, located)
+        unsolved = ca.logic_and(asked, ca.logic_not(is_solved))
+        located, is_end, is_on_end = self._find_ends(parameters, at, unsolved, located)
         good = ca.logic_or(is_solved, is_end)
         lower, upper = parameters.wanted_lower, parameters.wanted_upper
         inside = ca.logic_and(asked, _is_within(located, lower, upper))
@@ -269,12 +269,7 @@ class Solver:
         return ca.Function('judged', [*given, *results], densified, {'cse': True})
 
     def _find_ends(
-        self,
-        parameters: Numbers,
-        at: Expression,
-        asked: Expression,
-        is_solved: Expression,
-        located: Expression,
+        self, parameters: Numbers, at: Expression, unsolved: Expression, located: Expression
     ) -> tuple[Expression, Expression, Expression]:
         """
         Return the outputs with dead centres at the ends of the range in place of no solution.
@@ -287,7 +282,7 @@ class Solver:
             ends = ca.vertsplit(parameters.ends)
             for end, there in zip(ends[:2], ends[2:], strict=True):
                 apart = ca.fabs(at - end) * self.corrector.list_units(parameters.of_corrector)
-                is_there = all_of((asked, apart <= AT_END, ca.logic_not(is_solved)))
+                is_there = ca.logic_and(unsolved, apart <= AT_END)
                 located = ca.if_else(is_there, there, located)
                 is_end = ca.logic_or(is_end, is_there)
                 is_on_end = ca.logic_or(is_on_end, apart <= ON_END)
@@ -297,9 +292,8 @@ class Solver:
         self, parameters: Numbers, sizes: Expression, is_near: Expression, is_end: Expression
     ) -> tuple[Expression, Expression]:
         """Return whether the gains of velocities and of efforts are too large."""
-        most, most_inverse = ca.vertsplit(parameters.max_gain * parameters.typical[:2])
-        if not self.is_forward:
-            most, most_inverse = most_inverse, most
+        limits = ca.vertsplit(parameters.max_gain * parameters.typical[:2])
+        most, most_inverse = limits if self.is_forward else limits[::-1]
         # Written as "not <=" because a comparison with NaN is false.
         slow = ca.logic_or(ca.logic_not(sizes[0] <= most), ca.logic_or(is_near, is_end))
         weak = ca.logic_or(ca.logic_not(sizes[1] <= most_inverse), is_near)
@@ -382,12 +376,9 @@ class Solver:
         z = ca.vertcat(following[: r + n], parameters.held)
         rates = ca.vertcat(moving, rate, ca.MX.zeros(n_held, 1))
         # Coordinates that are not solved for stay at the pose.
-        order = [self._known.index(k) for k in sorted(self._known)]
-        whole, moving = (
-            ca.MX(corrector.mechanism.pose),
-            ca.MX.zeros(len(corrector.mechanism.names)),
-        )
-        whole[sorted(self._known)], moving[sorted(self._known)] = z[order], rates[order]
+        whole = ca.MX(corrector.mechanism.pose)
+        moving = ca.MX.zeros(whole.numel())
+        whole[self._known], moving[self._known] = z, rates
         bent = corrector.bend_function(whole, moving, parameters.of_corrector)
         bent = ca.vertcat(bent, ca.MX.zeros(n + n_held, 1))
         outputs = bent[[self._known.index(place) for place in self.places]]
@@ -440,6 +431,6 @@ class Solver:
 
 
 def _is_within(vector: Expression, lower: Expression, upper: Expression) -> Expression:
-    return all_of(
-        ca.logic_and(vector[k] >= lower[k], vector[k] <= upper[k]) for k in range(lower.numel())
-    )
+    # Passive coordinates, after the others, have no ends.
+    vector = vector[: lower.numel()]
+    return all_of([*ca.vertsplit(vector >= lower), *ca.vertsplit(vector <= upper)])

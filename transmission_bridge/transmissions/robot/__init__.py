@@ -11,9 +11,9 @@ from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot.affine_map import AffineMap as AffineMap
-    from transmission_bridge.transmissions.robot.function import RobotFunction as RobotFunction
     from transmission_bridge.transmissions.robot.program import (
         iterate_parts as iterate_parts,
+        RobotFunction as RobotFunction,
         RobotProgram as RobotProgram,
         ROWS as ROWS,
     )

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from transmission_bridge.interfaces import FIELDS
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.types import Array
 
 #: For each output its terms in the order of the sum: the input and the index of the coefficient.
@@ -207,7 +207,7 @@ class Workspace:
 
 
 class AffineStream:
-    """The stream of a robot without mechanisms, as :class:`~.function.RobotMap`."""
+    """The stream of a robot without mechanisms, as :class:`~.program.RobotMap`."""
 
     def __init__(self, affine: AffineMap) -> None:
         self._map_into = Workspace(affine).map_into
@@ -218,12 +218,12 @@ class AffineStream:
         """Nothing is solved."""
 
     def map_state(self, values: Array, report: MapReport | None = None) -> Array:
-        """Map one state; see :meth:`~.function.RobotMap.map_state`."""
+        """Map one state; see :meth:`~.program.RobotMap.map_state`."""
         self._map_into(values.reshape(-1), self._flat)
         return self._mapped
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
-        """Map a command; see :meth:`~.function.RobotMap.map_command`."""
+        """Map a command; see :meth:`~.program.RobotMap.map_command`."""
         return self.map_state(values)
 
 

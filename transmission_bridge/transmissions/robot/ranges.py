@@ -12,17 +12,17 @@ import numpy as np
 
 from transmission_bridge.description import compute_limits, RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import make_grid
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
+from transmission_bridge.transmissions.robot.table import Binding
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
 
 #: Rounding tolerance of a limit.
 _ROUNDING = 1e-9
 
-#: Samples per coordinate for a varying ratio, by the number of coordinates; three for more.
-_POINTS = (201, 21, 9, 5)
+#: Samples per coordinate for a varying ratio, by the number of coordinates; for more of them.
+_POINTS, _FEWEST = {1: 201, 2: 21, 3: 9, 4: 5}, 3
 
 
 def disjoint_ranges(
@@ -57,7 +57,7 @@ def disjoint_ranges(
                 box = ends[0] + origin, ends[1] + origin
             elif len(samples := allowed_positions(transmission, *of_joints)):
                 ends = samples.min(axis=0), samples.max(axis=0)
-                between = (ends[1] - ends[0]) / _points_per_coordinate(n)
+                between = (ends[1] - ends[0]) / _POINTS.get(n, _FEWEST)
                 box = ends[0] - between, ends[1] + between
         for member, least, greatest in zip(item.spec.actuators, *box, strict=True):
             limits = motor_limits.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
@@ -108,21 +108,15 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
     return a[np.isfinite(a).all(axis=-1)]
 
 
-def _points_per_coordinate(coordinates: int) -> int:
-    return _POINTS[coordinates - 1] if coordinates <= len(_POINTS) else 3
-
-
 def sample_box(lower: Array, upper: Array) -> Array:
     """Return a grid of positions within a box, ends included."""
-    return make_grid(lower, upper, _points_per_coordinate(len(lower)))
+    return make_grid(lower, upper, _POINTS.get(len(lower), _FEWEST))
 
 
 def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Return the smallest box ``(..., n)`` twice around ``{M x : lower <= x <= upper}``."""
-    with np.errstate(invalid='ignore'):
-        at_lower, at_upper = matrix * lower, matrix * upper
-    for values in (at_lower, at_upper):
-        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
+    with np.errstate(invalid='ignore'):  # zero times infinity: no dependence
+        at_lower, at_upper = (np.where(matrix == 0.0, 0.0, matrix * x) for x in (lower, upper))
     is_rising = matrix > 0.0
     least = np.where(is_rising, at_lower, at_upper).sum(axis=-1)
     return least, np.where(is_rising, at_upper, at_lower).sum(axis=-1)

@@ -1,24 +1,24 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as one table: names, order, transmissions, live numbers, and its maps."""
+"""
+A robot as one table: names, order, transmissions, live numbers, and its maps.
+
+A :class:`Binding` is a row: a transmission with its live numbers and the indices of its members.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description import (
-    Finding,
-    RobotDescription,
-    TransmissionEnd,
-    TransmissionSpec,
-)
-from transmission_bridge.errors import shortened, UnknownNameError
+from transmission_bridge.description import RobotDescription, TransmissionSpec
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -26,19 +26,66 @@ from transmission_bridge.interfaces import (
     quantity_of,
     require_arguments,
 )
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.known_names import find_drive_place
+from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.linear import LinearTransmission
-from transmission_bridge.transmissions.linear_types import SimpleTransmission
-from transmission_bridge.transmissions.linkage.tree import linkage_joints
-from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.robot.units import ActuatorUnits
-from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.transmissions.transmission import as_values, Transmission
 from transmission_bridge.transmissions.tunable import BY_ROLE, Tunable
 from transmission_bridge.types import Array, Index, Mask
 
-_IDENTITY = SimpleTransmission(1.0)
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """
+    A transmission and the indices of its members in the robot's arrays, both in role order.
+
+    ``tunables`` are its live numbers. ``units`` are the driver units by actuator name, if it sets
+    any. ``by_role`` are the interfaces that pass from actuator to joint by role, unmapped.
+    ``owned`` states for each actuator whether commands to it come from this transmission: several
+    transmissions may read an actuator, only one commands it. ``passive`` are the joints that it
+    moves but that cannot be commanded.
+    """
+
+    spec: TransmissionSpec
+    transmission: Transmission
+    tunables: tuple[Tunable, ...] = ()
+    units: Mapping[str, ActuatorUnits] = field(default_factory=dict)
+    by_role: frozenset[str] = frozenset()
+    joints: tuple[int, ...] = ()
+    actuators: tuple[int, ...] = ()
+    owned: tuple[bool, ...] = ()
+    passive: tuple[int, ...] = ()
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it passes a joint without a transmission through."""
+        return not self.spec.type
+
+    @property
+    def all_joints(self) -> tuple[int, ...]:
+        """Indices of all joints that it moves: in role order, then the passive joints."""
+        return (*self.joints, *self.passive)
+
+    def member_indices(self, direction: Direction) -> tuple[Index, Index, Index]:
+        """Return the indices of its inputs and outputs, and which outputs the robot uses."""
+        inputs, outputs, selected = self.joints, self.actuators, np.flatnonzero(self.owned)
+        if direction == ACTUATOR_TO_JOINT:
+            inputs, outputs = self.actuators, self.all_joints
+            selected = np.arange(len(outputs))
+        return np.array(inputs, dtype=np.intp), np.array(outputs, dtype=np.intp), selected
+
+    def map(
+        self,
+        direction: Direction,
+        interface: str,
+        values: Array,
+        report: MapReport | None = None,
+        **where: Any,
+    ) -> Array:
+        """Map values of its members; ``where`` holds ``at``, ``rate`` and ``guess``."""
+        part = (report or MapReport()).for_transmission(self.spec.name)
+        return self.transmission.map(direction, interface, values, report=part, **where)
 
 
 def order_members(
@@ -63,10 +110,8 @@ def place_members(
     joint_names: Sequence[str], actuator_names: Sequence[str], bindings: Sequence[Binding]
 ) -> tuple[Binding, ...]:
     """Return the transmissions with the indices of their members among these names."""
-    joints, actuators = (
-        {name: index for index, name in enumerate(names)}
-        for names in (joint_names, actuator_names)
-    )
+    joints = {name: index for index, name in enumerate(joint_names)}
+    actuators = {name: index for index, name in enumerate(actuator_names)}
     owners: dict[str, str] = {}
     # Transmissions that may command own their actuators first; read-only ones own the rest.
     for item in sorted(bindings, key=lambda item: not item.spec.can_command):
@@ -82,112 +127,6 @@ def place_members(
         )
         for item in bindings
     )
-
-
-def pass_joints(
-    robot: RobotDescription,
-) -> tuple[tuple[Binding, ...], dict[str, str], tuple[Finding, ...]]:
-    """
-    Return an identity for each scalar joint without a transmission (and without ``<mimic>``).
-
-    It leads to an actuator with the joint's own name. A joint with a rejected transmission is left
-    out: an identity would invent a ratio. Joints that a rejected transmission may refer to are
-    withheld also (joints of its block, or of ROS 1), as are all joints of an unexpanded xacro
-    file.
-
-    :returns: The identities; the withheld joints with the name of the rejected transmission;
-        findings.
-    """
-    mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
-    mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
-    # The joints of a linkage move with its motors, even if the linkage is rejected.
-    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
-    taken = {member.name for spec in robot.transmissions for member in spec.actuators}
-    taken.update(name for rejected in robot.rejected for name in rejected.actuators)
-    findings = []
-    passed = []
-    for joint in robot.joints if not robot.is_unexpanded else ():
-        if joint.name in mentioned or not joint.is_scalar or joint.mimic is not None:
-            continue
-        if joint.name not in taken:
-            passed.append(joint.name)
-        else:
-            text = f"joint '{joint.name}' has no transmission and cannot be passed through, "
-            text += 'because an actuator of a transmission has its name'
-            findings.append(Finding.about(joint, 'warning', text))
-    withheld, reasons = _list_withheld(robot, passed)
-    passed = [name for name in passed if name not in withheld]
-    names = {spec.name for spec in robot.transmissions}
-    names.update(rejected.name for rejected in robot.rejected)
-    built = []
-    for joint in map(robot.joint, passed):
-        unique = joint.name
-        while unique in names:
-            unique += "'"
-        line, path = joint.line, joint.path
-        end = (TransmissionEnd(joint.name, line=line, path=path),)
-        spec = TransmissionSpec(unique, '', 'ros2_control', end, end, line=line, path=path)
-        built.append(Binding(spec, _IDENTITY))
-    return tuple(built), withheld, (*findings, *reasons, *_list_unread_numbers(robot, passed))
-
-
-def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[Finding]:
-    """Yield the numbers of drives in blocks with joints that pass through 1:1."""
-    for block in robot.blocks:
-        passed = [x for x in block.components if x.kind == 'joint' and x.name in names]
-        joints = f'the hardware of {shortened([component.name for component in passed])}'
-        owners = [(f"joint '{component.name}'", component.parameters) for component in passed]
-        for owner, parameters in (*owners, *([(joints, block.parameters)] if passed else ())):
-            for parameter in parameters:
-                if expected := find_drive_place(parameter.name, parameter.value):
-                    yield Finding(
-                        'warning',
-                        f'unread <param name="{parameter.name}"> of {owner}, which passes '
-                        'through 1:1',
-                        parameter.line,
-                        parameter.path,
-                        expected,
-                        repr(parameter.value),
-                        block.name,
-                        fatal_if_strict=True,
-                    )
-
-
-def _list_withheld(
-    robot: RobotDescription, passed: list[str]
-) -> tuple[dict[str, str], list[Finding]]:
-    """Return the withheld joints, and a finding for each transmission that causes it."""
-    withheld: dict[str, str] = {}
-    findings = []
-    for rejected in robot.rejected:
-        if not rejected.unknown_joints:
-            continue
-        owner, candidates = 'the URDF', set(passed)
-        if rejected.dialect == 'ros2_control':
-            owner = f"<ros2_control> '{rejected.block}'"
-            blocks = [block for block in robot.blocks if block.name == rejected.block]
-            parts = (part for block in blocks for part in block.components)
-            candidates = {part.name for part in parts if part.kind == 'joint'}
-        names = [name for name in passed if name in candidates and name not in withheld]
-        if not names:
-            continue
-        withheld.update(dict.fromkeys(names, rejected.name))
-        many = len(names) > 1
-        findings.append(
-            Finding(
-                'error',
-                f'joint{"s" * many} {", ".join(map(repr, names))} {"are" if many else "is"} not '
-                f"passed through, because transmission '{rejected.name}' may refer to "
-                f'{"any of them" if many else "it"}',
-                line=rejected.line,
-                path=rejected.path,
-                expected=f'joints of {owner} in the transmission',
-                found=', '.join(repr(name) for name in rejected.unknown_joints if name) or 'none',
-                subject=rejected.name,
-                fatal_if_strict=True,
-            )
-        )
-    return withheld, findings
 
 
 _FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
@@ -227,11 +166,7 @@ class Robot:
 
         Ambiguous names are left out; names of members that contain dots can be ambiguous.
         """
-        return {
-            name: tunables[0]
-            for name, tunables in self.named_tunables.items()
-            if len(tunables) == 1
-        }
+        return {name: same[0] for name, same in self.named_tunables.items() if len(same) == 1}
 
     @cached_property
     def named_tunables(self) -> dict[str, list[Tunable]]:
@@ -287,9 +222,7 @@ class Robot:
             if name not in names:
                 raise UnknownNameError('joint', name, names)
         wanted = [names.index(name) for name in joint_names]
-        bindings = [
-            binding for binding in self.bindings if not set(wanted).isdisjoint(binding.all_joints)
-        ]
+        bindings = [x for x in self.bindings if not set(wanted).isdisjoint(x.all_joints)]
         moved = (index for binding in bindings for index in binding.all_joints)
         joints = tuple(names[index] for index in dict.fromkeys([*wanted, *moved]))
         used = sorted({index for binding in bindings for index in binding.actuators})
@@ -338,11 +271,7 @@ class Robot:
     def mechanisms(self, direction: Direction, interface: str = 'position') -> list[Binding]:
         """Return the transmissions that are not linear and must be called."""
         forward = direction == ACTUATOR_TO_JOINT
-        return [
-            binding
-            for binding in self._mechanisms
-            if not (forward and interface in binding.by_role)
-        ]
+        return [x for x in self._mechanisms if not (forward and interface in x.by_role)]
 
     def map(
         self,

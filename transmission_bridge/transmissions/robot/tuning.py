@@ -22,10 +22,9 @@ from transmission_bridge.errors import (
     TransmissionError,
     UnknownNameError,
 )
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.robot.ranges import disjoint_ranges
-from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.robot.table import Binding, Robot
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 from transmission_bridge.types import Array
 
@@ -92,11 +91,7 @@ def retune_bindings(
         tunables = robot.named_tunables.get('.'.join(keys), [])
         if len(tunables) > 1:
             # Names in the description may contain dots: nested keys are then unambiguous.
-            tunables = [
-                candidate
-                for candidate in tunables
-                if (candidate.transmission, *candidate.path) == keys
-            ]
+            tunables = [each for each in tunables if (each.transmission, *each.path) == keys]
         if len(tunables) != 1:
             raise _unknown_parameter_error(robot, keys, value)
         (tunable,) = tunables
@@ -104,14 +99,14 @@ def retune_bindings(
         if tunable.is_flag:
             item, flag = items[name], {BY_ROLE[path[0]]}
             if not isinstance(value, bool):
-                raise _value_error(item, path[0], 'true or false', value)
+                raise tunable.make_error('true or false', value)
             if value and item.transmission.n_joints != item.transmission.n_actuators:
                 expected = 'false, because the numbers of joints and actuators differ'
-                raise _value_error(item, path[0], expected, value)
+                raise tunable.make_error(expected, value)
             by_role = item.by_role | flag if value else item.by_role - flag
             items[name] = replace(item, by_role=by_role)
         else:
-            numbers.setdefault(name, {})[path] = _read_tuned_number(items[name], tunable, value)
+            numbers.setdefault(name, {})[path] = _read_tuned_number(tunable, value)
     for name, values in numbers.items():
         items[name] = _rebuild_transmission(items[name], values, description, passive_joints)
     bindings = tuple(items.values())
@@ -142,10 +137,9 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     )
 
 
-def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
-    name = '.'.join(tunable.path)
+def _read_tuned_number(tunable: Tunable, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise _value_error(item, name, 'a number', value, 'has the wrong type')
+        raise tunable.make_error('a number', value, 'has the wrong type')
     try:
         number = float(value)
     except OverflowError:  # an integer beyond double precision is not finite
@@ -155,20 +149,8 @@ def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
     is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION and number != 0.0
     if is_ratio and not smallest <= abs(number) <= largest:
         # Such a ratio is a typing error.
-        raise _value_error(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
+        raise tunable.make_error(f'a magnitude in [{smallest:g}, {largest:g}]', number)
     return number
-
-
-def _value_error(
-    item: Binding, name: str, expected: str, value: object, problem: str = 'is invalid'
-) -> ParameterError:
-    return ParameterError(
-        f'{name} {problem}',
-        transmission=item.spec.name,
-        parameter=name,
-        expected=expected,
-        found=repr(value),
-    )
 
 
 def _iterate_leaves(

@@ -1,19 +1,65 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions called from Python: one sample with fixed arrays, or many samples."""
+"""
+Compiled functions of CasADi: small expressions that they share, and how Python calls them.
+
+A call is of one sample with fixed arrays, or of many samples. Unknown numbers are NaN.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
+import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.types import Array
+
+Expression: TypeAlias = Any
+
+#: Larger numbers are unknown; CasADi would simplify a comparison of a number with itself.
+LARGEST = 1e308
+
+
+def is_known(number: Expression) -> Expression:
+    """Return whether a number is known; CasADi would simplify a comparison with itself."""
+    return ca.fabs(number) <= LARGEST
+
+
+def is_all_known(vector: Expression) -> Expression:
+    """Return whether all numbers of a vector are known."""
+    return all_of(is_known(each) for each in ca.vertsplit(vector))
+
+
+def is_any_known(vector: Expression) -> Expression:
+    """Return whether any number of a vector is known."""
+    return ca.sum1(ca.fabs(vector) <= LARGEST) > 0.0
+
+
+def known_if(condition: Expression, vector: Expression) -> Expression:
+    """Return a vector that is NaN unless the condition holds."""
+    return vector + ca.if_else(condition, 0.0, math.nan)
+
+
+def all_of(conditions: Any) -> Expression:
+    """Return whether all of the conditions hold; at least one is required."""
+    return reduce(ca.logic_and, conditions)
+
+
+def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """Return a function of a condition, inputs, and values that are kept if it is false."""
+    kept = [ca.MX.sym('kept', output.sparsity()) for output in outputs]
+    arguments = [*given, *kept]
+    do, keep = ca.Function('do', arguments, outputs), ca.Function('keep', arguments, kept)
+    return ca.Function.if_else(name, do, keep)
+
+
+# -- calls from Python ----------------------------------------------------------------------------
 
 #: Samples of one call; the last call is padded.
 CHUNKS = (1, 16, 256)
