@@ -9,6 +9,7 @@ from dataclasses import replace
 import json
 import math
 from pathlib import Path
+import re
 
 from hypothesis import given, strategies as st
 import numpy as np
@@ -92,9 +93,8 @@ def test_a_file_is_kept_as_read():
 ])  # fmt: skip
 def test_a_file_of_another_kind(data, words):
     """The error names the file, the motor, what is expected and what was found."""
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError, match=re.escape(words)):
         read_lerobot(data, 'arm.json')
-    assert words in str(raised.value)
 
 
 @pytest.mark.parametrize(('low', 'high', 'turn', 'expected'), [
@@ -205,8 +205,7 @@ def test_a_previous_file_keeps_its_motors():
 def test_what_is_written_is_read_again(number, is_reversed, middle, lower):
     """Each stop is within half a tick of its limit, for any reduction and offset."""
     signed = -number if is_reversed else number
-    limit = f'lower="{lower}" upper="1"'
-    robot = one(ratio(signed, -middle / signed), limit, params(id=1))
+    robot = one(ratio(signed, -middle / signed), f'lower="{lower}" upper="1"', params(id=1))
     written = read_lerobot(write_lerobot(robot), 'new')
     rows, _ = lerobot.list_rows(robot, written, is_confirmed=True)
     mapped = robot.actuator_to_joint('position', rows['t'].actuators)
@@ -238,9 +237,8 @@ def test_where_an_id_stands():
 def test_what_cannot_be_written(robot, names, words):
     """The error names the motor."""
     previous = {name: ServoRange(1, 0, 0, 0, 1) for name in names}
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError, match=re.escape(words)):
         write_lerobot(robot, previous=previous)
-    assert words in str(raised.value)
 
 
 def test_two_motors_with_one_id():
@@ -353,9 +351,8 @@ def test_files_of_a_hand_with_an_error(old, new, words):
 def test_hands_that_cannot_be_written(numbers, words):
     """The sign in the configuration is that of the reduction, and each joint is described."""
     given_numbers = {name: each for name, each in (NUMBERS | numbers).items() if each}
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError, match=re.escape(words)):
         write_orca(hand(**given_numbers), CONFIG)
-    assert words in str(raised.value)
 
 
 def test_a_hand_with_a_ratio_that_varies():
@@ -372,8 +369,7 @@ def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path)
     """The tuned offset, not the described one."""
     text = urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2)}, {'m': params(id=1)}))
     tuned = '/**: {ros__parameters: {transmissions.t.joints.q.offset: -1.5}}'
-    result = export(text.encode(), tuned, '--lerobot', tmp_path / 'arm.json')
-    assert result.code == 0
+    assert export(text.encode(), tuned, '--lerobot', tmp_path / 'arm.json').code == 0
     found = read_lerobot((tmp_path / 'arm.json').read_bytes(), '')
     assert found == {'q': ServoRange(1, 0, 0, 652, 3259)}
 
