@@ -226,6 +226,9 @@ def test_where_an_id_stands():
     assert [read_lerobot(write_lerobot(each), '')['q'].id for each in robots] == [3, 3, 3]
 
 
+ONE_ID = ''.join(transmission(n, 'Simple', [n], {f'm{n}': params(id=4)}) for n in 'pq')
+
+
 @pytest.mark.parametrize(('robot', 'names', 'words'), [
     (one(motor=params(id=1)), (), 'at two readings in 0 to 4095, because LeRobot counts no'),
     (one(ratio(0.0001, -1.5)), 'q', 'found 0 and 0'),
@@ -233,19 +236,13 @@ def test_where_an_id_stands():
     (one(limit='upper="1"'), 'q', "'q': expected a lower and a higher limit of its position"),
     (maps(['q']), (), 'expected transmissions, found none'),
     (maps(['j0', 'j1'], CLAW), (), "'j0' is not used"),
+    (maps(['p', 'q'], ONE_ID), (), "'q': expected an id of its own, found 4"),
 ])  # fmt: skip
 def test_what_cannot_be_written(robot, names, words):
-    """The error names the motor."""
+    """The error names the motor; LeRobot would move both motors with one id."""
     previous = {name: ServoRange(1, 0, 0, 0, 1) for name in names}
     with pytest.raises(UsageError, match=re.escape(words)):
         write_lerobot(robot, previous=previous)
-
-
-def test_two_motors_with_one_id():
-    """LeRobot would move both."""
-    text = ''.join(transmission(n, 'Simple', [n], {f'm{n}': params(id=4)}) for n in 'pq')
-    with pytest.raises(UsageError, match="'q': expected an id of its own, found 4"):
-        write_lerobot(maps(['p', 'q'], text))
 
 
 # -- ORCA ----------------------------------------------------------------------------------------
@@ -343,23 +340,19 @@ def test_files_of_a_hand_with_an_error(old, new, words):
     assert '\n' not in str(raised.value)
 
 
-@pytest.mark.parametrize(('numbers', 'words'), [
-    ({'index': (-1.5, 0.1)}, "expected the sign of its reduction in 't_index', found 4"),
-    ({'ring': (1.2, 0.0)}, "expected the sign of its reduction in 't_ring', found -7"),
-    ({'wrist': None}, "'wrist' is not used"),
+@pytest.mark.parametrize(('robot', 'config', 'words'), [
+    (hand(**NUMBERS | {'index': (-1.5, 0.1)}), CONFIG,
+     "expected the sign of its reduction in 't_index', found 4"),
+    (hand(**NUMBERS | {'ring': (1.2, 0.0)}), CONFIG,
+     "expected the sign of its reduction in 't_ring', found -7"),
+    (hand(index=(1.5, 0.1), ring=(-1.2, -0.3)), CONFIG, "'wrist' is not used"),
+    (VARYING, b'{joint_to_motor_map: {q: 1}, joint_roms: {q: [-20, 20]}}',
+     "joint 'q': expected a constant ratio"),
 ])  # fmt: skip
-def test_hands_that_cannot_be_written(numbers, words):
-    """The sign in the configuration is that of the reduction, and each joint is described."""
-    given_numbers = {name: each for name, each in (NUMBERS | numbers).items() if each}
+def test_hands_that_cannot_be_written(robot, config, words):
+    """Signs are those of the reductions, each joint is described, and its ratio is constant."""
     with pytest.raises(UsageError, match=re.escape(words)):
-        write_orca(hand(**given_numbers), CONFIG)
-
-
-def test_a_hand_with_a_ratio_that_varies():
-    """ORCA's map has one ratio for each joint."""
-    config = b'{joint_to_motor_map: {q: 1}, joint_roms: {q: [-20, 20]}}'
-    with pytest.raises(UsageError, match="joint 'q': expected a constant ratio"):
-        write_orca(VARYING, config)
+        write_orca(robot, config)
 
 
 # -- export --------------------------------------------------------------------------------------
