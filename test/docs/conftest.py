@@ -11,10 +11,8 @@ import subprocess
 import sys
 
 from documents import DOCUMENTS, ROOT
-import numpy as np
 import pytest
-
-from transmission_bridge.messages.records import JointStateRecord
+from state_paths import record
 
 
 @pytest.fixture(scope='session')
@@ -22,8 +20,8 @@ def message():
     """Return a function that gives a JointState of positions and velocities by name."""
 
     def made(position=None, velocity=None, stamp=0):
-        rows = [np.array([*(each or {}).values()], float) for each in (position, velocity)]
-        return JointStateRecord((stamp, 0), '', tuple(position or velocity), *rows, np.empty(0))
+        rows = ([*(each or {}).values()] for each in (position, velocity))
+        return record(position or velocity, *rows, stamp=(stamp, 0))
 
     return made
 
@@ -62,8 +60,7 @@ def start_script(harness, folder):
     scripts = []
 
     def start(*words, program=sys.executable, **environment):
-        command = [program, *map(str, words)]
-        scripts.append(Script(folder, harness.PATIENCE, command, environment))
+        scripts.append(Script(folder, harness.PATIENCE, [program, *map(str, words)], environment))
         return scripts[-1]
 
     yield start
@@ -73,17 +70,12 @@ def start_script(harness, folder):
 
 
 @pytest.fixture
-def start_bridge(harness, folder):
+def start_bridge(harness, folder, start_process):
     """Return a function that starts the bridge as the document says where there is no launch."""
-    processes = []
 
     def start(*more, urdf='my_robot.urdf'):
         own = ['--driver', folder / 'my_robot.py'] if urdf == 'my_robot.urdf' else []
         line = ['--urdf', folder / urdf, *own, *(['--ros-args', *more] if more else [])]
-        module = 'transmission_bridge.ros.main bridge_node'
-        processes.append(harness.Process(module, line, env=harness.KILLED))
-        return processes[-1]
+        return start_process('transmission_bridge.ros.main bridge_node', *line, env=harness.KILLED)
 
-    yield start
-    for process in processes:
-        process.clean_up()
+    return start

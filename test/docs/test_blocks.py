@@ -127,8 +127,7 @@ def check_tool(name, *arguments):
 def check_node(arguments):
     """Only options of the node stand before those of ROS."""
     own = arguments[: arguments.index('--ros-args')] if '--ros-args' in arguments else arguments
-    options = {each for each in own if each.startswith('--')}
-    assert options <= {'--urdf', '--driver', '--simulate'}
+    assert {each for each in own if each.startswith('--')} <= {'--urdf', '--driver', '--simulate'}
 
 
 # -- pages ---------------------------------------------------------------------------------------

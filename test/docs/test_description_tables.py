@@ -15,14 +15,8 @@ from transmission_bridge.description.transmission_element import ROS1_TRANSMISSI
 
 PAGE = DOCUMENTS['transmissions.md']
 
-#: The elements of each section, with the element around them.
-SECTIONS = {
-    'ROS 2': (('robot', ROS2_CONTROL),),
-    'ROS 1': (('robot', ROS1_TRANSMISSION),),
-}
-
-
-HEAD = ['| element | values | meaning |', '|---|---|---|']
+#: The elements of each section.
+SECTIONS = {'ROS 2': ROS2_CONTROL, 'ROS 1': ROS1_TRANSMISSION}
 
 
 def collect(above, row, places):
@@ -33,25 +27,18 @@ def collect(above, row, places):
         collect(row.tag, child, places)
 
 
-def list_elements(title):
-    """Return the elements of a section with their parents."""
-    places = {}
-    for above, row in SECTIONS[title]:
-        collect(above, row, places)
-    return places
-
-
 @pytest.mark.parametrize('title', SECTIONS)
 def test_a_table_has_the_rows_of_the_reader(title):
     """An element, the elements around it, its meaning, and its values with defaults."""
     found = [line for line in PAGE.section(title).splitlines() if line.startswith('|')]
-    assert found == [*HEAD, *list_rows(title)]
+    assert found == ['| element | values | meaning |', '|---|---|---|', *list_rows(title)]
 
 
 def list_rows(title):
     """Return the rows of a table; elements with equal values and parents share one."""
-    groups = {}
-    for row, above in list_elements(title).items():
+    groups, places = {}, {}
+    collect('robot', SECTIONS[title], places)
+    for row, above in places.items():
         parents = ', '.join(f'`<{tag}>`' for tag in above)
         values = ', '.join(show_value(row, value) for value in row.values)
         key = (parents, values) if values else (parents, row)

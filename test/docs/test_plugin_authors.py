@@ -9,7 +9,7 @@ import re
 
 from documents import DOCUMENTS, python
 import pytest
-from zoo.elements import params, urdf
+from zoo.elements import params, transmission, urdf
 
 from transmission_bridge import load_description, SpecReader, transmissions
 from transmission_bridge.errors import ParameterError, TransmissionError
@@ -28,11 +28,8 @@ def plugin(tmp_path_factory):
 
 def spec_of(plugin, n_actuators=1, numbers='', joint='<offset>0.5</offset>', actuator=''):
     """Return the description of one transmission, which moves joint q by motors m1, ..."""
-    ends = f'<joint name="q" role="joint1">{joint}</joint>' + ''.join(
-        f'<actuator name="m{k}" role="actuator{k}">{actuator}</actuator>'
-        for k in range(1, n_actuators + 1)
-    )
-    block = f'<transmission name="t"><plugin>me/{plugin}</plugin>{numbers}{ends}</transmission>'
+    motors = {f'm{k}': actuator for k in range(1, n_actuators + 1)}
+    block = transmission('t', f'me/{plugin}', {'q': joint}, motors, numbers)
     return load_description(urdf(['q'], block)).transmissions[0]
 
 
@@ -60,13 +57,13 @@ def test_the_types_of_the_document_are_built_from_a_description(load, plugin):
     of_members = {'joints.q.offset', 'joints.q.mechanical_reduction'}
     for name, (n_actuators, numbers, live) in DESCRIBED.items():
         reader = SpecReader(spec_of(name, n_actuators, params(**numbers)))
-        transmission = getattr(module, name).from_spec(reader)
-        assert transmission.joint_offset == (0.5,)
+        built = getattr(module, name).from_spec(reader)
+        assert built.joint_offset == (0.5,)
         assert reader.unused() == ()
         tunables = {'.'.join(each.path) for each in reader.tunables}
         assert live <= tunables, name
         assert tunables - live <= {*of_members, 'actuators.m1.mechanical_reduction'}
-        assert 'assembly' not in numbers or transmission.p.assembly == 'crossed'
+        assert 'assembly' not in numbers or built.p.assembly == 'crossed'
 
 
 def test_the_conformance_class_of_the_document_conforms(tmp_path):

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from state_paths import record
 
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.records import JointStateRecord
 from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -18,8 +17,6 @@ pytestmark = pytest.mark.ros
 BRIDGE, DEMO, TOPIC_BASED = (
     resource('launch', f'{name}.launch.py') for name in ('bridge', 'demo', 'topic_based')
 )
-
-NOTHING = np.empty(0)
 
 
 def end(process):
@@ -32,7 +29,7 @@ def end(process):
 def repeat_message(harness, peer, topic, name, position):
     """Return a function that repeats a message about one joint or actuator."""
     publisher = peer.publisher(topic)
-    message = JointStateRecord((0, 0), '', (name,), np.array([position]), NOTHING, NOTHING)
+    message = record([name], [position], stamp=(0, 0))
     return harness.repeat(lambda: peer.send(publisher, message))
 
 

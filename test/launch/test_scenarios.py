@@ -8,10 +8,9 @@ from __future__ import annotations
 import signal
 import time
 
-import numpy as np
 import pytest
+from state_paths import record
 
-from transmission_bridge.messages.records import JointStateRecord
 from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -29,45 +28,31 @@ PARAMETERS = {
 }
 
 
-class Joint:
-    """The one joint, as a peer sees and commands it."""
-
-    def __init__(self, harness, peer):
-        self._peer, self._repeat = peer, harness.repeat
-        self._heard = peer.listen('joint_states')
-
-    def wait_for_position(self, position, meanwhile=lambda: None):
-        """Return when a new message with this position comes."""
-        del self._heard[:]
-
-        def is_there():
-            meanwhile()
-            return any(abs(each.position[0] - position) <= 1e-3 for each in self._heard)
-
-        self._peer.spin_until(is_there, f'position {position}')
-
-    def wait_for_silence(self):
-        """Return when no message has come for a while."""
-
-        def is_silent():
-            del self._heard[:]
-            end = time.monotonic() + SILENCE
-            self._peer.spin_until(lambda: time.monotonic() > end)
-            return not self._heard
-
-        self._peer.spin_until(is_silent, 'silence')
-
-    def move(self, position):
-        """Command a position, and return when the joint is there."""
-        nothing = np.empty(0)
-        command = JointStateRecord((0, 0), '', ('hinge',), np.array([position]), nothing, nothing)
-        publisher = self._peer.publisher('joint_commands')
-        self.wait_for_position(position, self._repeat(lambda: self._peer.send(publisher, command)))
-
-
 def test_crashes_of_driver_and_bridge(start_process, harness, peer):
     """Without its driver joints are unknown; a respawned process works, and moves nothing."""
-    processes = {}
+    processes, joints = {}, peer.listen('joint_states')
+
+    def wait_for_position(position, act=lambda: None):
+        """Return when a new message with this position comes."""
+        del joints[:]
+        peer.spin_until(
+            lambda: act() or any(abs(each.position[0] - position) <= 1e-3 for each in joints),
+            f'position {position}',
+        )
+
+    def is_silent():
+        del joints[:]
+        end = time.monotonic() + SILENCE
+        peer.spin_until(lambda: time.monotonic() > end)
+        return not joints
+
+    def move(position):
+        """Command a position, and return when the joint is there."""
+        publisher, command = (
+            peer.publisher('joint_commands'),
+            record(['hinge'], [position], stamp=(0, 0)),
+        )
+        wait_for_position(position, harness.repeat(lambda: peer.send(publisher, command)))
 
     def start(name):
         words = [f'{key}:={value}' for key, value in PARAMETERS[name].items()]
@@ -78,21 +63,21 @@ def test_crashes_of_driver_and_bridge(start_process, harness, peer):
     start('driver')
     start('bridge')
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
-    joint, orders = Joint(harness, peer), peer.listen('actuator_commands')
-    joint.move(0.5)
+    orders = peer.listen('actuator_commands')
+    move(0.5)
     processes['driver'].stop(signal.SIGKILL)
-    joint.wait_for_silence()
+    peer.spin_until(is_silent, 'silence')
     start('driver')
     # The new one is at zero and stays there: a command is not repeated for it.
-    joint.wait_for_position(0.0)
+    wait_for_position(0.0)
     assert peer.state() == 'active'
-    joint.move(0.5)
+    move(0.5)
     processes['bridge'].stop(signal.SIGKILL)
-    joint.wait_for_silence()
+    peer.spin_until(is_silent, 'silence')
     del orders[:]
     start('bridge')
-    joint.wait_for_position(0.5)
+    wait_for_position(0.5)
     assert not orders
-    joint.move(0.25)
+    move(0.25)
     for process in processes.values():
         process.ends_well()

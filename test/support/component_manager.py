@@ -13,25 +13,15 @@ import shutil
 import subprocess
 
 import pytest
+from waiting import wait
 
 from transmission_bridge.tools.main import main
 
 FOLDER = Path(__file__).parents[1] / 'tools' / 'component'
 
 #: All sources of C++ are clean with these warnings, and run with these sanitizers.
-WARNINGS = [
-    '-std=c++17',
-    '-Wall',
-    '-Wextra',
-    '-Wpedantic',
-    '-Wshadow',
-    '-Wconversion',
-    '-Werror',
-]
+WARNINGS = ['-std=c++17', '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Werror']
 SANITIZERS = ('-fsanitize=address,undefined', '-fno-sanitize-recover=all')
-#: The source of a component, and those of the manager of tests.
-CORE = ('mapped_system',)
-PROGRAM = ('motors', 'small_manager')
 
 
 def find_tinyxml2():
@@ -52,11 +42,32 @@ def require_compiler():
         pytest.skip('TinyXML2 is not installed (cmeel-tinyxml2 of the extra test-core)')
 
 
-def execute(*words):
-    """Run a command that has to succeed in silence."""
-    done = subprocess.run([str(each) for each in words], capture_output=True, text=True)
+def find_missing(*packages):
+    """Return the reason why something of ROS cannot be built here, empty if it can be."""
+    prefixes = [Path(each) for each in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if each]
+    for package in packages:
+        if not any((each / 'share' / package / 'cmake').is_dir() for each in prefixes):
+            return f'there is no {package} in AMENT_PREFIX_PATH'
+    return '' if shutil.which('cmake') and shutil.which('c++') else 'there is no cmake or no c++'
+
+
+def execute(*words, cwd=None, may_warn=False, **variables):
+    """Run a command that has to succeed; return its output."""
+    done = subprocess.run(
+        [str(each) for each in words], cwd=cwd, env=os.environ | variables, capture_output=True,
+        text=True, timeout=600,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert 'warning' not in done.stderr, done.stderr
+    assert may_warn or 'warning' not in done.stderr, done.stderr
+    return done.stdout
+
+
+def install(source, root, **options):
+    """Build a package of CMake and install it."""
+    build, prefix = root / 'build' / source.name, root / 'install'
+    paths = (f'-DCMAKE_INSTALL_PREFIX={prefix}', f'-DCMAKE_PREFIX_PATH={prefix}')
+    for words in (('-S', source, '-B', build, *paths), ('--build', build), ('--install', build)):
+        execute('cmake', *words, **options)
 
 
 def compile_sources(sources, folder, version, *flags):
@@ -96,10 +107,10 @@ def build_manager(root, urdf, name, version='new', more=()):
     if not folder.exists():
         paths = (str(path), '--output', str(folder), '--name', name)
         assert main(['compile', *paths, '--ros2-control']) == 0
-    sources = [folder / 'src' / 'mapped' / f'{each}.cpp' for each in CORE]
     flags = ('-O1', f'-DMAPPED_ROBOT="{name}_robot.hpp"', f'-I{folder}/src', f'-I{folder}/include')
-    objects = compile_sources(sources, made, version, *flags)
-    others = [FOLDER / f'{each}.cpp' for each in PROGRAM]
+    component = folder / 'src' / 'mapped' / 'mapped_system.cpp'
+    objects = compile_sources([component], made, version, *flags)
+    others = [FOLDER / 'motors.cpp', FOLDER / 'small_manager.cpp']
     objects += compile_sources(more, made / 'more', version)
     objects += compile_sources(others, root / 'objects' / version, version)
     objects += compile_maps(folder, name, made)
@@ -170,8 +181,13 @@ class Manager:
 
     def wait_for(self, words):
         """Wait until words are logged."""
-        for _ in range(600):
-            if words in self.log:
-                return
-            self('wait 0.1')
-        pytest.fail(f'expected {words!r}\n{self.log}')
+        self.wait_until(lambda: words in self.log, repr(words))
+
+    def wait_until(self, fact, what, *lines):
+        """Give commands again and again until a fact is true."""
+
+        def give():
+            for line in (*lines, 'wait 0.1'):
+                self(line)
+
+        wait(fact, what, give, lambda: self.log)

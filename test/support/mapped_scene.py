@@ -37,13 +37,53 @@ def values_of(joints):
     return np.array([(joints or {}).get(name, 0.0) for name in ROBOT.joint_names])
 
 
+#: The controllers of the tests, and what each commands.
+CONTROLLERS = {
+    'wrist': 'pitch/position roll/position',
+    'rates': 'pitch/velocity roll/velocity',
+    'efforts': 'pitch/effort roll/effort',
+    'pitch': 'pitch/position',
+    'roll': 'roll/position',
+    'pitch_rate': 'pitch/velocity',
+    'roll_rate': 'roll/velocity',
+    'lift': 'lift/position',
+    'lift_rate': 'lift/velocity',
+    'grip': 'finger/position',
+    'close': 'finger/velocity',
+    'bend': 'knee/position knee/velocity',
+    'torque': 'knee/effort',
+    'gain': 'lift/gain lamp/light',
+}
+
+
 class SceneManager(Manager):
-    """With the motors of the scene."""
+    """With the motors of the scene and its controllers."""
+
+    def start(self, urdf, active='active'):
+        """Start with a description and the controllers."""
+        super().start(urdf, active)
+        for name, interfaces in CONTROLLERS.items():
+            self.script(name, *interfaces.split())
+
+    def activate(self, name, *values, cycles=1):
+        """Activate a controller that writes values, and run cycles."""
+        assert self(f'switch +{name}') == 'ok'
+        self.move(name, *values, cycles=cycles)
 
     def measure(self, interface, **joints):
         """Set the measured numbers of the motors of joints."""
         for name, value in motors_of(interface, **joints).items():
             self(f'measure {name}/{interface} {value!r}')
+
+    def find_commands(self, interface):
+        """Return the numbers of an interface that motors were sent."""
+        end = f'/{interface}'
+        return {n.removesuffix(end): x for n, x in self('motors').items() if n.endswith(end)}
+
+    def is_sent(self, interface, at=None, **joints):
+        """Return whether the motors of joints were sent what the maps in Python give."""
+        found, wanted = self.find_commands(interface), motors_of(interface, at, **joints)
+        return {name: found[name] for name in wanted} == near(**wanted)
 
 
 def near(**expected):

@@ -72,7 +72,6 @@ class MovedArm:
     :param scale: Largest hidden change of a reduction, as a share.
     :param wraps: Whether encoders count one turn only.
     :param beyond: Largest distance of each stop from the limit [rad], at random.
-    :param slips: Probability that a hand turns back before it reaches a stop.
     :param at_stops: Probability that a joint starts at one of its stops.
     :ivar update: Is called five times a second, as a page is.
     """
@@ -86,10 +85,8 @@ class MovedArm:
     is_free: bool = False
     miss: float = MISS
     beyond: float = 0.0
-    slips: float = 0.0
     at_stops: float = 0.0
     time: float = 0.0
-    seconds: float = 0.0
 
     def __post_init__(self):
         self.robot = RobotTransmissions(load_description(self.text))
@@ -109,8 +106,7 @@ class MovedArm:
                     sign = 1.0
                 values[path] = sign * ratio * maps.numbers[path]
             self.hidden[binding.spec.name] = (maps, values)
-        period = 2.0 * math.pi
-        periods = dict.fromkeys(self.robot.actuator_names, period) if self.wraps else {}
+        periods = dict.fromkeys(self.robot.actuator_names, 2.0 * math.pi) if self.wraps else {}
         self.hand = HandCalibration(self.robot, periods, is_free=self.is_free)
         tracks = [each.tracks[place] for each, place in self.hand.joints]
         self.stops = {
@@ -153,7 +149,6 @@ class MovedArm:
     def move(self, name, to, seconds=1.0):
         """Move a joint by hand: smooth on the whole, with jerks and pauses."""
         begin = self.joints[name]
-        self.seconds += seconds
         count = max(int(seconds * self.rate), 2)
         pause = self.random.integers(0, count)
         for step in range(1, count + 1):
@@ -188,8 +183,6 @@ class MovedArm:
         lower, upper = self.stops[name]
         end = lower if side < 0 else upper
         miss = self.random.uniform(0.0, self.miss) if miss is None else miss
-        for _ in range(2 if self.slips and self.random.random() < self.slips else 0):
-            self.move(name, self.random.uniform(lower, upper))
         self.move(name, end - side * miss)
         self.move(name, end - side * self.random.uniform(0.15, 0.5) * (upper - lower))
 
@@ -248,9 +241,9 @@ class GuidedHand:
             for side in (step.side,) if step.side else (1, -1):
                 arm.approach(step.joint, side)
 
-    def run(self, most=400):
+    def run(self):
         """Do steps until all joints are known, then write."""
-        for _ in range(most):
+        for _ in range(400):
             if self.guide.step.primary is None and not self.guide.step.joint:
                 self.press(self.guide.write_act)
                 break

@@ -48,19 +48,6 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Trajectory:
-    """
-    A planner gives waypoints: times [s] with arrays by field.
-
-    :param sent: The arrays by field of each waypoint that is sent, or why it is rejected.
-    """
-
-    joints: Sequence[str]
-    points: Sequence[tuple[float, Mapping[str, Sequence[float]]]]
-    sent: Sequence[Mapping[str, Sequence[float]]] | str
-
-
-@dataclass(frozen=True)
 class Wait:
     """Time passes [s]; ``sent``: what the bridge sends by itself."""
 
@@ -83,7 +70,7 @@ class Deactivate:
     sent: Sent
 
 
-Step = State | Command | Trajectory | Wait | Tune | Deactivate
+Step = State | Command | Wait | Tune | Deactivate
 
 
 @dataclass(frozen=True)
@@ -192,39 +179,6 @@ SCENARIOS = (
         ),
         {'state_timeout': 1.0},
         runners='processes',
-    ),
-    Scenario(
-        'a motor of an array drops out',
-        'No array has the number that a member was sent before a gap.',
-        pair(), (
-            State({'position': {'m0': 0.0, 'm1': 0.0}}),
-            Command({'position': {'j0': 1.0, 'j1': 1.0}},
-                    {'position': {'m0': 1.0, 'm1': 1.0},
-                     'actuator_position_commands': [1.0, 1.0]}),
-            Wait(0.75),
-            State({'position': {'m0': 1.0}}),
-            Wait(0.75),
-            State({'position': {'m0': 1.0, 'm1': -1.5}}),
-            Command({'position': {'j0': 1.0}}, {'position': {'m0': 1.0}}),
-        ),
-        {'command_actuators': ('m0', 'm1'), 'state_timeout': 1.0},
-        runners='processes',
-    ),
-    Scenario(
-        'states pause during a trajectory of velocities',
-        'No joint is sent the last velocity of a trajectory before its end; it ends in time.',
-        numbered(WRIST), (
-            State({'position': {'m0': 0.0, 'm1': 0.0}}),
-            Trajectory(('j0', 'j1'),
-                       ((1.0, {'velocities': (0.0, 0.0)}), (3.0, {'velocities': (2.0, 2.0)})),
-                       ({'velocities': [0.0, 0.0]}, {'velocities': [4.0, 0.0]})),
-            Wait(1.25),
-            State({'position': {'m0': 0.0, 'm1': 0.0}}),
-            Command({'velocity': {'j0': 0.1}}, 'partial'),
-            Wait(2.25),
-            Wait(TICK, {'velocity': {'m0': 0.0, 'm1': 0.0}}),
-        ),
-        {'state_timeout': 1.0},
     ),
     Scenario(
         'an effort of ten minutes ago',

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from scenarios import Command, Deactivate, MODES, State, TICK, Trajectory, Tune, Wait
+from scenarios import MODES, TICK
 from state_paths import record
 from zoo.elements import load
 
@@ -85,8 +85,7 @@ class World:
 
     def command_record(self, message, topic='joint_commands'):
         """Command joints by a record; return what is sent."""
-        layout = Layout(message.names, message.lengths)
-        given = layout, message, message.stamp, self.now, topic
+        given = Layout(message.names, message.lengths), message, message.stamp, self.now, topic
         return self._sent_by(self.gate.send_joint_command, *given)
 
     def command(self, *, topic='joint_commands', **modes):
@@ -95,8 +94,7 @@ class World:
 
     def plain(self, mode, numbers):
         """Command ``command_joints`` by a plain array; return what is sent."""
-        values = np.array(numbers, dtype=float)
-        given = f'{mode}_commands', mode, values, (1, 0), self.now
+        given = f'{mode}_commands', mode, np.array(numbers, dtype=float), (1, 0), self.now
         return self._sent_by(self.gate.send_interface_command, *given)
 
     def array(self, **modes):
@@ -134,7 +132,33 @@ class World:
     def play(self, scenario):
         """Run the steps of a scenario, and compare what is sent with what is expected."""
         for step in scenario.steps:
-            _RUNNERS[type(step)](self, step)
+            getattr(self, f'_{type(step).__name__.lower()}')(step)
+
+    def _state(self, step):
+        message = spread(step.actuators)
+        self.state(message.names, step.topic, **{mode: getattr(message, mode) for mode in MODES})
+        if step.joints is not None:
+            compare(self.joints(), step.joints)
+
+    def _command(self, step):
+        if isinstance(step.sent, str):
+            assert reason(self.command, topic=step.topic, **step.joints) == step.sent
+        else:
+            compare(self.command(topic=step.topic, **step.joints), step.sent)
+
+    def _wait(self, step):
+        compare(self.wait(step.seconds), step.sent)
+
+    def _tune(self, step):
+        if not step.refused:
+            self.tune(step.values)
+            return
+        with pytest.raises(ParameterError, match=step.refused):
+            self.tune(step.values)
+
+    def _deactivate(self, step):
+        compare(self.stop(), step.sent)
+        self.bridge.reset()
 
 
 def reason(act, *given, **more):
@@ -209,59 +233,3 @@ def compare(found, expected):
     assert found.keys() == expected.keys(), (found, expected)
     for key, numbers in expected.items():
         assert found[key] == pytest.approx(numbers, **CLOSE), key
-
-
-def _judge(expected, act, *given, **more):
-    """Do something, and compare what is sent, or why it is rejected."""
-    if isinstance(expected, str):
-        assert reason(act, *given, **more) == expected
-    else:
-        compare(act(*given, **more), expected)
-
-
-def _state(world, step):
-    message = spread(step.actuators)
-    world.state(message.names, step.topic, **{mode: getattr(message, mode) for mode in MODES})
-    if step.joints is not None:
-        compare(world.joints(), step.joints)
-
-
-def _command(world, step):
-    _judge(step.sent, world.command, topic=step.topic, **step.joints)
-
-
-def _trajectory(world, step):
-    if isinstance(step.sent, str):
-        assert reason(world.trajectory, step.joints, *step.points) == step.sent
-        return
-    points = world.trajectory(step.joints, *step.points)
-    for point, expected in zip(points, step.sent, strict=True):
-        found = {name: getattr(point, name).tolist() for name in POINT_FIELDS}
-        compare({name: values for name, values in found.items() if values}, expected)
-
-
-def _wait(world, step):
-    compare(world.wait(step.seconds), step.sent)
-
-
-def _tune(world, step):
-    if not step.refused:
-        world.tune(step.values)
-        return
-    with pytest.raises(ParameterError, match=step.refused):
-        world.tune(step.values)
-
-
-def _deactivate(world, step):
-    compare(world.stop(), step.sent)
-    world.bridge.reset()
-
-
-_RUNNERS = {
-    State: _state,
-    Command: _command,
-    Trajectory: _trajectory,
-    Wait: _wait,
-    Tune: _tune,
-    Deactivate: _deactivate,
-}

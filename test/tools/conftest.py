@@ -8,33 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-import importlib
 import io
 import json
 from pathlib import Path
+import sys
 from typing import Any
 from unittest import mock
 
+from fake_terminal import FakeTerminal
 import pytest
-from zoo.elements import ros1, ros1_robot, urdf
+from zoo.elements import ratio, ros1, ros1_robot, transmission, urdf
 
 import transmission_bridge as tb
 from transmission_bridge.tools.main import main
 
 # Roles reversed against the order of the text and of the alphabet.
+ENDS = {'zed': ratio(2, 0.5), 'alpha': ratio(-2, -0.5)}, {'m1': ratio(50), 'm2': ratio(-50)}
+HEAD, *MEMBERS, END = transmission('differential', 'Differential', *ENDS).splitlines()
 REVERSED = urdf(
     dict.fromkeys(('alpha', 'zed'), 'continuous velocity="1" effort="1"'),
-    """<transmission name="differential">
-      <plugin>transmission_interface/DifferentialTransmission</plugin>
-      <actuator name="m2" role="actuator2">
-        <mechanical_reduction>-50</mechanical_reduction></actuator>
-      <actuator name="m1" role="actuator1">
-        <mechanical_reduction>50</mechanical_reduction></actuator>
-      <joint name="alpha" role="joint2">
-        <mechanical_reduction>-2</mechanical_reduction><offset>-0.5</offset></joint>
-      <joint name="zed" role="joint1">
-        <mechanical_reduction>2</mechanical_reduction><offset>0.5</offset></joint>
-    </transmission>""",
+    '\n'.join([HEAD, *reversed(MEMBERS), END]),
 )
 
 MIXED = ros1_robot(
@@ -63,13 +56,6 @@ class Result:
         return json.loads(self.out, parse_constant=refuse)
 
 
-class _Terminal(io.StringIO):
-    """What a user types."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 Run = Callable[..., Result]
 
 
@@ -77,11 +63,13 @@ Run = Callable[..., Result]
 def run() -> Run:
     """Run the command line in this process."""
 
-    def call(*arguments: object, stdin: bytes = b'', answers: str | None = None) -> Result:
-        out, err = io.StringIO(), io.StringIO()
+    def call(
+        *arguments: object, stdin: bytes = b'', answers: str | None = None, is_seen: bool = False
+    ) -> Result:
+        out, err = FakeTerminal() if is_seen else io.StringIO(), io.StringIO()
         standard_input: io.TextIOBase = io.TextIOWrapper(io.BytesIO(stdin), encoding='utf-8')
         if answers is not None:
-            standard_input = _Terminal(answers)
+            standard_input = FakeTerminal(answers)
         with redirect_stdout(out), redirect_stderr(err), mock.patch('sys.stdin', standard_input):
             code = main([str(argument) for argument in arguments])
         return Result(code, out.getvalue(), err.getvalue())
@@ -137,14 +125,8 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Return a function that makes an optional library one that is not installed."""
 
     def call(library: str) -> None:
-        real = importlib.import_module
-
-        def without(name: str, *rest: object) -> Any:
-            if name.startswith(library):
-                raise ImportError(f'No module named {name!r}')
-            return real(name, *rest)
-
-        monkeypatch.setattr('importlib.import_module', without)
+        for name in {library, *(each for each in sys.modules if each.startswith(f'{library}.'))}:
+            monkeypatch.setitem(sys.modules, name, None)
 
     return call
 

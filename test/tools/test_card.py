@@ -175,8 +175,7 @@ def test_mjcf_has_motors_at_their_joints_tendons_and_equalities(card):
         'forcerange': '-1.5 1.5',
     }  # fmt: skip
     motors = 'actuators: {m0: {rotor_inertia: 3e-5, effort: 2}, m1: {rotor_inertia: 1e-5}}'
-    mimic = {'j2': 'joint="j0" multiplier="-2" offset="0.1"'}
-    robot = numbered(WRIST, count=3, mimic=mimic)
+    robot = numbered(WRIST, count=3, mimic={'j2': 'joint="j0" multiplier="-2" offset="0.1"'})
     model = ElementTree.fromstring(card(robot, motors, '--mjcf').out)
     first, second = model.findall('tendon/fixed')
     assert (first.get('armature'), second.get('armature')) == ('3e-05', '1e-05')

@@ -192,8 +192,7 @@ def test_the_ends_of_a_range_are_those_of_the_limits(legs, name):
     q = np.linspace([joint['lower']], [joint['upper']], 201)
     ends = robot.joint_to_actuator('position', q[[0, -1]]).ravel()
     assert (actuator['lower'], actuator['upper']) == pytest.approx(tuple(sorted(ends)))
-    speed = np.full(q.shape, joint['velocity'])
-    rates = np.abs(robot.joint_to_actuator('velocity', speed, at=q))
+    rates = np.abs(robot.joint_to_actuator('velocity', np.full(q.shape, joint['velocity']), at=q))
     assert actuator['velocity'] == pytest.approx([rates.min(), rates.max()], rel=SHARE)
 
 

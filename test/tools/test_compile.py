@@ -124,8 +124,7 @@ class Maps:
         is_state = direction == ACTUATOR_TO_JOINT
         run = self._library.a_map_to_joint if is_state else self._library.a_map_to_actuator
         given = [np.ascontiguousarray(each) for each in (rows, *(() if is_state else (measured,)))]
-        status = run(*map(self._point, (self.memory, *given, out)))
-        return out, status
+        return out, run(*map(self._point, (self.memory, *given, out)))
 
 
 #: The live numbers in C of each robot: ``joints.offset`` is that of each joint, and so on.
@@ -546,8 +545,7 @@ ERRORS = [
 def test_only_errors_of_what_is_compiled_prevent_it(run, tmp_path, which, options, code, words):
     """The exit code and a sentence say so, and nothing is written."""
     (tmp_path / 'r.urdf').write_text(WRONG[which])
-    paths = (tmp_path / 'r.urdf', '--output', tmp_path / 'out')
-    result = run('compile', *paths, *options.split())
+    result = run('compile', tmp_path / 'r.urdf', '--output', tmp_path / 'out', *options.split())
     assert result.code == code
     assert words in result.err
     assert (tmp_path / 'out').exists() == (code == 0)

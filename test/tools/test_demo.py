@@ -37,9 +37,6 @@ def test_the_formulas_use_nothing_of_what_they_check():
     assert imported == {'__future__', 'collections.abc'}
 
 
-# -- motions -------------------------------------------------------------------------------------
-
-
 # -- comparison ----------------------------------------------------------------------------------
 
 

@@ -96,11 +96,7 @@ def test_only_the_numbers_change(export, file, data):
 
 def around(joint='<JOINT role="joint1"/>', actuator='<ACTUATOR role="actuator1"/>', end='\n'):
     """Return a description, of which an element is a joint's or an actuator's."""
-    text = f"""<robot name="r">
-<ros2_control name="s" type="system"><joint name="q"/>
-<transmission name="t">
-<plugin>transmission_interface/SimpleTransmission</plugin>{joint}{actuator}</transmission>
-</ros2_control></robot>"""
+    text = urdf(['q'], transmission('t', 'Simple', [], [], joint + actuator))
     text = text.replace('\r', '').replace('\n', end)
     for kind, name in (('joint', 'q'), ('actuator', 'a')):
         text = text.replace(f'</{kind.upper()}', f'</{kind}')

@@ -10,6 +10,7 @@ from pathlib import Path
 import stat
 import sys
 
+from fake_terminal import FakeTerminal
 import pytest
 from waiting import wait
 
@@ -69,17 +70,9 @@ def test_a_place_that_cannot_be_written_is_one_sentence(folder, name, monkeypatc
         write_output(name, b'new', force=True)
 
 
-class Terminal(io.StringIO):
-    """A terminal that keeps what is written to it."""
-
-    def isatty(self) -> bool:
-        """Say that a person is watching."""
-        return True
-
-
 @pytest.mark.parametrize(
     ('stream', 'rich', 'shown'),
-    [(io.StringIO, True, False), (Terminal, False, False), (Terminal, True, True)],
+    [(io.StringIO, True, False), (FakeTerminal, False, False), (FakeTerminal, True, True)],
 )
 def test_only_a_person_sees_a_bar_and_only_with_rich(monkeypatch, stream, rich, shown):
     """The bar goes to standard error; an error inside comes out, whichever way it is shown."""
@@ -103,7 +96,7 @@ def test_a_bar_moves_on_a_terminal_while_a_command_computes(monkeypatch):
     """It appears after a second, and a short command shows none."""
     pytest.importorskip('rich', reason='rich is not installed')
     monkeypatch.setenv('TERM', 'xterm')
-    text = Terminal()
+    text = FakeTerminal()
     monkeypatch.setattr(sys, 'stderr', text)
     with show_busy(Stream(text)):
         pass

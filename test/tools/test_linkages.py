@@ -9,31 +9,19 @@ import re
 
 import numpy as np
 import pytest
+from zoo.elements import load
 
-import transmission_bridge as tb
 from transmission_bridge.tools.plot import make_curves
 
-COMMANDED = {
-    'four_bar_knee': ('knee',),
-    'five_bar': ('hip', 'knee'),
-    'push_rod_ankle': ('ankle_pitch', 'ankle_roll'),
-}
 
-
-@pytest.fixture(params=COMMANDED)
-def worked(request, linkages, tmp_path):
-    """Return the names of the commanded joints, the path and the robot of each in turn."""
-    path, text = tmp_path / 'linkage.urdf', linkages[request.param]
-    path.write_text(text, encoding='utf-8')
-    robot = tb.RobotTransmissions(tb.load_description(text, strict=True))
-    return COMMANDED[request.param], path, robot
-
-
-def test_a_linkage_has_curves_of_its_passive_joints(run, worked, tmp_path):
+@pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar', 'push_rod_ankle'])
+def test_a_linkage_has_curves_of_its_passive_joints(run, linkages, tmp_path, name):
     """Over each actuator, from a position that it can have."""
     pytest.importorskip('matplotlib')
-    commanded, path, robot = worked
-    output = tmp_path / 'drive.svg'
+    path, output = tmp_path / 'linkage.urdf', tmp_path / 'drive.svg'
+    path.write_text(linkages[name], encoding='utf-8')
+    robot = load(linkages[name])
+    commanded = tuple(each.name for each in robot.bindings[0].spec.joints)
     result = run('plot', path, '--output', output)
     assert (result.code, result.err) == (0, '')
     found = make_curves(robot, robot.bindings[0])

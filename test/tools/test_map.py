@@ -28,15 +28,6 @@ def told(run):
     return call
 
 
-def test_roles_decide_against_xml_and_alphabetical_order(told, reversed_robot):
-    """The example that every peer gets wrong, and its way back with negative numbers."""
-    result = told(reversed_robot, 'joint', 'position', '--json', 'm1=100', 'm2=20')
-    assert (result.code, result.err) == (0, '')
-    assert result.json == pytest.approx({'alpha': -1.1, 'zed': 0.9}, rel=1e-15)
-    result = told(reversed_robot, 'actuator', 'position', '--json', 'alpha=-1.1', 'zed=.9')
-    assert result.json == pytest.approx({'m1': 100, 'm2': 20}, rel=1e-14)
-
-
 @settings(max_examples=20)
 @given(
     st.sampled_from(['position', 'velocity', 'acceleration', 'effort', 'torque', 'force']),

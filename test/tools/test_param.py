@@ -20,10 +20,8 @@ from transmission_bridge.tools.zero import list_offsets
 ROLL = 'transmissions.good_transmission.joints.good.offset'
 RATIO = 'transmissions.good_transmission.actuators.good_motor.mechanical_reduction'
 
-_SCALAR = st.booleans() | st.integers() | st.floats() | st.text()
-
-
-_VALUE = _SCALAR | st.lists(st.floats(allow_nan=False)) | st.lists(st.text())
+_LISTS = st.lists(st.floats(allow_nan=False)) | st.lists(st.text())
+_VALUE = st.booleans() | st.integers() | st.floats() | st.text() | _LISTS
 
 
 @given(st.dictionaries(st.from_regex('p_[a-z0-9_.]{0,9}', fullmatch=True), _VALUE))
@@ -89,16 +87,14 @@ def test_a_value_that_is_no_parameter_is_refused(refuse, text):
 
 @pytest.mark.ros
 def test_parameters_of_a_bridge_are_read_set_and_dumped(
-    run, refuse, mixed_robot, harness, peer, request, tmp_path
+    run, refuse, mixed_robot, peer, start_process, tmp_path
 ):
     """The dump names the bridge and starts it with the same numbers; zero changes an offset."""
     node = 'left/transmission_bridge'
 
     def start(*settings, program='bridge'):
         words = ['--urdf', mixed_robot, '--ros-args', '-r', '__ns:=/left', *settings]
-        process = harness.Process(f'transmission_bridge.ros.{program}_main', words)
-        request.addfinalizer(process.clean_up)
-        return process
+        return start_process(f'transmission_bridge.ros.{program}_main', *words)
 
     bridge = start('-p', 'autostart:=false')
     peer.spin_until(lambda: peer.state(f'/{node}') == 'unconfigured', 'the bridge')

@@ -51,8 +51,7 @@ def test_every_command_has_its_numbers_and_units(run, files, tmp_path):
 
     parser = argparse.ArgumentParser()
     COMMANDS['tune'].add_arguments(parser)
-    model = _open_robot(parser.parse_args([*map(str, files)])).model
-    assert model.list_changes() == {
+    assert _open_robot(parser.parse_args([*map(str, files)])).model.list_changes() == {
         f'{PAN}.mechanical_reduction': (10.0, 20.0),
         f'{PAN}.offset': (0.0, 0.25),
     }

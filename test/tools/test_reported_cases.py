@@ -361,8 +361,7 @@ def test_a_joint_of_several_axes_is_named(refuse, run, tmp_path):
     robot, loops, new = (tmp_path / name for name in ('r.urdf', 'r.yaml', 'new.urdf'))
     robot.write_text(text)
     loops.write_text(source.read_text().partition('joint_name')[0])
-    words = ('--command', 'lever_j', '--output', new)
-    result = run('loops', robot, '--from', loops, *words)
+    result = run('loops', robot, '--from', loops, '--command', 'lever_j', '--output', new)
     assert 'equations of rank 6' in result.out
     moved = load(new).transmissions['linkage'].actuator_to_joint('position', [0.2])
     assert moved[0] == pytest.approx(0.23294, abs=1e-5)

@@ -11,6 +11,7 @@ import math
 import select
 import threading
 
+from fake_terminal import FakeTerminal
 from hypothesis import given, strategies as st
 import pytest
 from zoo.elements import transmission, urdf
@@ -145,8 +146,7 @@ def test_what_is_unknown_stands_in_its_row_with_the_reason():
     motors = status_of('actuators', ERROR, words, **{'unknown m2': 'stale', 'stale': "'m2'"})
     hear(state, 1.0, motors, status_of('joints', OK, 'x', **{'unknown q2': 'm2 stale'}))
     assert state.list_findings() == [(ERROR, f'bridge: actuators: {words}')]
-    rows = {(row.kind, row.name): row.unknown for row in state.make_rows(1.0)}
-    assert rows == {
+    assert {(row.kind, row.name): row.unknown for row in state.make_rows(1.0)} == {
         ('actuator', 'm1'): '', ('actuator', 'm2'): 'stale',
         ('joint', 'q1'): '', ('joint', 'q2'): 'm2 stale',
     }  # fmt: skip
@@ -277,18 +277,11 @@ def test_a_misspelt_node_gets_the_closest_name():
 # -- the page ------------------------------------------------------------------------------------
 
 
-class _Terminal(io.StringIO):
-    encoding = 'utf-8'
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize('has_rich', [False, True])
 def test_a_live_table_shows_names_as_they_are_and_needs_rich(monkeypatch, hide, has_rich):
     """Brackets in names are text, not styles; without rich plain lines and a hint, and it runs."""
     pytest.importorskip('rich') if has_rich else hide('rich')
-    out, err = _Terminal(), io.StringIO()
+    out, err = FakeTerminal(), io.StringIO()
     monkeypatch.setattr('sys.stdout', out)
     for name, value in (('COLUMNS', '160'), ('LINES', '24'), ('TERM', 'xterm')):
         monkeypatch.setenv(name, value)
@@ -493,16 +486,14 @@ def test_eighteen_joints_fit_on_24_lines():
 
 @pytest.mark.ros
 def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
-    run, mixed_robot, harness, peer, request
+    run, mixed_robot, harness, peer, start_process
 ):
     """Exit code 1 with what is missing, and what the bridge says itself; 0 if both sides work."""
     bridge = 'arm/transmission_bridge'
 
     def start(module, namespace, *settings):
         words = ['--urdf', mixed_robot, '--ros-args', '-r', f'__ns:=/{namespace}', *settings]
-        process = harness.Process(f'transmission_bridge.ros.main {module}', words)
-        request.addfinalizer(process.clean_up)
-        return process
+        return start_process(f'transmission_bridge.ros.main {module}', *words)
 
     def watched(words, node=bridge):
         """Watch until the words are there: on a busy machine nothing may be heard in time."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -104,9 +103,13 @@ def evaluate(t: EquationTransmission, x: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 class Equation(EquationTransmission):
-    """Base of the equations below."""
+    """Base of the equations below, with a box of bare positions or a range of their own."""
 
     api_version = 1
+    box = ()
+
+    def range(self):
+        return self.bare_range(*self.box)
 
 
 class Sine(Equation):
@@ -164,8 +167,7 @@ class Cardan(Equation):
 class Swing(Equation):
     """``a = q + sin(q) / 2``: the joint is solved."""
 
-    def range(self):
-        return self.bare_range('joint', (-2.0,), (2.0,))
+    box = 'joint', (-2.0,), (2.0,)
 
     @staticmethod
     def actuator_position(q, p):
@@ -175,10 +177,8 @@ class Swing(Equation):
 class Shear(Equation):
     """``q = (a1 + a2^3 / 3, a2 + sin(a1) / 2)``, which a singular line splits."""
 
-    members: ClassVar = (2, 2)
-
-    def range(self):
-        return self.bare_range('actuator', (-2.0, -2.0), (2.0, 2.0))
+    members = (2, 2)
+    box = 'actuator', (-2.0, -2.0), (2.0, 2.0)
 
     @staticmethod
     def joint_position(a, p):
@@ -188,10 +188,8 @@ class Shear(Equation):
 class Bent(Equation):
     """Both ways by equations, with a corner on the singular line: ``q = (a1 + a2, a1 a2)``."""
 
-    members: ClassVar = (2, 2)
-
-    def range(self):
-        return self.bare_range('actuator', (0.5, -0.5), (1.5, 0.5))
+    members = (2, 2)
+    box = 'actuator', (0.5, -0.5), (1.5, 0.5)
 
     @staticmethod
     def joint_position(a, p):
@@ -207,10 +205,8 @@ class Bent(Equation):
 class Chain(Equation):
     """Three joints, of which each depends on the actuators before it only."""
 
-    members: ClassVar = (3, 3)
-
-    def range(self):
-        return self.bare_range('actuator', (-1.0,) * 3, (1.0,) * 3)
+    members = (3, 3)
+    box = 'actuator', (-1.0,) * 3, (1.0,) * 3
 
     @staticmethod
     def joint_position(a, p):
@@ -220,10 +216,8 @@ class Chain(Equation):
 class Parallel(Equation):
     """Three actuators and three joints that all depend on each other."""
 
-    members: ClassVar = (3, 3)
-
-    def range(self):
-        return self.bare_range('actuator', (-1.0,) * 3, (1.0,) * 3)
+    members = (3, 3)
+    box = 'actuator', (-1.0,) * 3, (1.0,) * 3
 
     @staticmethod
     def joint_position(a, p):
@@ -237,10 +231,8 @@ class Parallel(Equation):
 class Tendons(Equation):
     """Two antagonistic tendons on one joint."""
 
-    members: ClassVar = (2, 1)
-
-    def range(self):
-        return self.bare_range('joint', (-1.0,), (1.0,))
+    members = (2, 1)
+    box = 'joint', (-1.0,), (1.0,)
 
     @staticmethod
     def actuator_position(q, p):
@@ -250,10 +242,8 @@ class Tendons(Equation):
 class Finger(Equation):
     """One motor bends two joints."""
 
-    members: ClassVar = (1, 2)
-
-    def range(self):
-        return self.bare_range('actuator', (0.0,), (2.0,))
+    members = (1, 2)
+    box = 'actuator', (0.0,), (2.0,)
 
     @staticmethod
     def joint_position(a, p):
@@ -263,10 +253,8 @@ class Finger(Equation):
 class Squared(Equation):
     """``q = a^2`` of complex numbers: of every ``q`` there are two solutions on one branch."""
 
-    members: ClassVar = (2, 2)
-
-    def range(self):
-        return self.bare_range('actuator', (-2.0, -2.0), (2.0, 2.0))
+    members = (2, 2)
+    box = 'actuator', (-2.0, -2.0), (2.0, 2.0)
 
     @staticmethod
     def joint_position(a, p):
@@ -276,8 +264,7 @@ class Squared(Equation):
 class Cubed(Equation):
     """``q = a^3``, which is singular in the middle."""
 
-    def range(self):
-        return self.bare_range('actuator', (-1.0,), (1.0,))
+    box = 'actuator', (-1.0,), (1.0,)
 
     @staticmethod
     def joint_position(a, p):
@@ -287,8 +274,7 @@ class Cubed(Equation):
 class Straight(Equation):
     """A constant ratio, of which nothing is known outside the range either."""
 
-    def range(self):
-        return self.bare_range('actuator', (-1.0,), (1.0,))
+    box = 'actuator', (-1.0,), (1.0,)
 
     @staticmethod
     def joint_position(a, p):
@@ -298,8 +284,7 @@ class Straight(Equation):
 class FourBar(Equation):
     """A planar four-bar linkage."""
 
-    def range(self):
-        return self.bare_range('actuator', [0.6], [2.4])
+    box = 'actuator', [0.6], [2.4]
 
     @staticmethod
     def joint_position(a, p):
@@ -312,10 +297,8 @@ class FourBar(Equation):
 class Plate(Equation):
     """Two actuators on two joints."""
 
-    members: ClassVar = (2, 2)
-
-    def range(self):
-        return self.bare_range('joint', [-0.8, -0.6], [0.8, 0.6])
+    members = (2, 2)
+    box = 'joint', [-0.8, -0.6], [0.8, 0.6]
 
     @staticmethod
     def actuator_position(q, p):
@@ -328,8 +311,7 @@ class Plate(Equation):
 class Slider(Equation):
     """A slider, a rod and a crank, by the length of the rod."""
 
-    def range(self):
-        return self.bare_range('joint', [-1.2], [1.2])
+    box = 'joint', [-1.2], [1.2]
 
     def pose(self):
         return [0.1], [0.0]
@@ -344,8 +326,7 @@ class Slider(Equation):
 class Pushed(Slider):
     """The same by positions of the slider."""
 
-    def range(self):
-        return self.bare_range('actuator', [0.085], [0.145])
+    box = 'actuator', [0.085], [0.145]
 
 
 class Crossed(Cardan):

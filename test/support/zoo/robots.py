@@ -192,23 +192,20 @@ class Facts:
         return urdf(joints, ''.join(each.text(self.motors) for each in self.groups if each.kind))
 
 
-def _simple(name, joint, actuator, reduction, offset=0.0):
-    numbers = {f'joints.{joint}.mechanical_reduction': reduction, f'joints.{joint}.offset': offset}
-    return Group(name, 'Simple', (joint,), (actuator,), numbers)
+def _geared(name, kind, joints, actuators):
+    """
+    Return reductions.
 
-
-def _through(name):
-    """Return a joint that passes through, with a reduction of 1."""
-    return Group(name, '', (name,), (name,), {})
-
-
-def _two(name, kind, joints, actuators):
+    :param joints: Reduction and offset of each joint.
+    :param actuators: Reduction of each actuator, ``None``: it has no element.
+    """
     numbers = {}
     for joint, (reduction, offset) in joints.items():
         numbers[f'joints.{joint}.mechanical_reduction'] = reduction
         numbers[f'joints.{joint}.offset'] = offset
     for actuator, reduction in actuators.items():
-        numbers[f'actuators.{actuator}.mechanical_reduction'] = reduction
+        if reduction is not None:
+            numbers[f'actuators.{actuator}.mechanical_reduction'] = reduction
     return Group(name, kind, tuple(joints), tuple(actuators), numbers)
 
 
@@ -267,16 +264,16 @@ _TOPICS = (
 )
 
 _CYLINDER = params(crank_radius=0.1, pivot_distance=0.4, crank_angle=1.5)
-_HOIST = _simple('hoist', 'lift', 'winch', -4.0, 0.25)
+_HOIST = _geared('hoist', 'Simple', {'lift': (-4.0, 0.25)}, {'winch': None})
 _LIFT = Joint(-0.5, 0.5, 1.0, 50.0, slides=True)
-_WRIST = _two(
+_WRIST = _geared(
     'wrist',
     'Differential',
     {'roll': (1.5, 0.1), 'pitch': (0.7, -0.2)},
     {'left': 2.0, 'right': -3.0},
 )
 _WRIST_JOINTS = {'roll': Joint(-1.5, 1.5, 3.0, 20.0), 'pitch': Joint(-1.0, 1.0, 2.0, 15.0)}
-_ARM = _two(
+_ARM = _geared(
     'arm',
     'FourBarLinkage',
     {'shoulder': (-0.9, 0.25), 'elbow': (1.1, -0.4)},
@@ -293,7 +290,7 @@ ROBOTS = {
             'winch': Motor({'lower': -1.6, 'upper': 2.5, 'velocity': 3.5, 'effort': 10.0}, **ODD),
             'finger': Motor(),
         },
-        (_WRIST, _HOIST, _through('finger')),
+        (_WRIST, _HOIST, Group('finger', '', ('finger',), ('finger',), {})),
         {'left': ('left/', 'motor'), 'right': ('right/', 'motor')},
         (('winch', 'finger'), ('finger', 'left', 'winch'), ('right',), ()),
     ),
@@ -305,7 +302,7 @@ ROBOTS = {
             'head': Motor(),
             'winch': Motor({'velocity': 3.5}),
         },
-        (_ARM, _simple('spine', 'neck', 'head', 20.0, 0.5), _HOIST),
+        (_ARM, _geared('spine', 'Simple', {'neck': (20.0, 0.5)}, {'head': None}), _HOIST),
         orders=(('crank', 'hip'), ('head', 'winch', 'hip', 'crank'), ('head', 'hip'), ()),
     ),
     'hand': Facts(
@@ -385,9 +382,9 @@ ROBOTS = {
             'winch': Motor(),
         },
         (
-            _simple('base', 'pan', 'turner', 3.0, 0.1),
-            _simple('nod', 'tilt', 'tilter', -10.0),
-            _simple('boom', 'swing', 'swinger', 1.5),
+            _geared('base', 'Simple', {'pan': (3.0, 0.1)}, {'turner': None}),
+            _geared('nod', 'Simple', {'tilt': (-10.0, 0.0)}, {'tilter': None}),
+            _geared('boom', 'Simple', {'swing': (1.5, 0.0)}, {'swinger': None}),
             _HOIST,
         ),
         {'tilter': ('left/', 'tilter')},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from mapped_scene import motors_of, SCENE, SceneManager
+from mapped_scene import SCENE, SceneManager
 import pytest
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
@@ -38,19 +38,6 @@ def manage(build_once, tmp_path):
         assert each.end() == 0, each.log
 
 
-def find_motors(it, interface):
-    """Return the commands of the motors of an interface."""
-    motors = it('motors')
-    end = f'/{interface}'
-    return {name.removesuffix(end): x for name, x in motors.items() if name.endswith(end)}
-
-
-def assert_sent(it, interface, at=None, **joints):
-    """The motors of some joints have what the maps in Python give."""
-    found, wanted = find_motors(it, interface), motors_of(interface, at, **joints)
-    assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-9, abs=1e-12)
-
-
 # -- ends ----------------------------------------------------------------------------------------
 
 
@@ -59,87 +46,70 @@ def assert_sent(it, interface, at=None, **joints):
 def test_the_zero_of_an_effort_controller_arrives(manage, then, zero_effort):
     """It is written when the claim is gone, and sent once, also if another mode starts."""
     it = manage(zero_effort=zero_effort)
-    for name, kind in (('push', 'effort'), ('wrist', 'position'), ('rates', 'velocity')):
-        it.script(name, f'pitch/{kind}', f'roll/{kind}')
-    it('zeros push')
-    it('switch +push')
-    it.move('push', 2.0, -0.5)
-    assert_sent(it, 'effort', pitch=2.0, roll=-0.5)
-    assert it(f'switch -push {then}') == 'ok'
-    assert_sent(it, 'effort', pitch=0.0, roll=0.0)
+    it('zeros efforts')
+    it.activate('efforts', 2.0, -0.5)
+    assert it.is_sent('effort', pitch=2.0, roll=-0.5)
+    assert it(f'switch -efforts {then}') == 'ok'
+    assert it.is_sent('effort', pitch=0.0, roll=0.0)
 
 
 def test_a_released_effort_is_that_of_the_controller_or_zero(manage):
     """A controller that leaves its value keeps it; zero_effort ends it."""
     for zero_effort, left in (('false', (2.0, -0.5)), ('true', (0.0, 0.0))):
         it = manage(zero_effort=zero_effort)
-        it.script('push', 'pitch/effort', 'roll/effort')
-        it('switch +push')
-        it.move('push', 2.0, -0.5)
-        it('switch -push')
+        it.activate('efforts', 2.0, -0.5)
+        it('switch -efforts')
         it('cycle 3')
-        assert_sent(it, 'effort', pitch=left[0], roll=left[1])
+        assert it.is_sent('effort', pitch=left[0], roll=left[1])
 
 
 def test_at_a_dead_centre_only_zero_has_a_result(manage):
     """No force of the cylinder moves the crank there; an effort that is released is zero then."""
     it = manage()
-    it.script('torque', 'knee/effort')
     it('switch +torque')
     it.measure('position', knee=0.1)
     it.move('torque', 2.0, cycles=2)
-    assert_sent(it, 'effort', at={'knee': 0.1}, knee=2.0)
+    assert it.is_sent('effort', at={'knee': 0.1}, knee=2.0)
     it.measure('position', knee=-1.5)
     it('cycle 2')
-    assert_sent(it, 'effort', at={'knee': 0.1}, knee=2.0)
+    assert it.is_sent('effort', at={'knee': 0.1}, knee=2.0)
     assert it('states')['leg/status'] == 8
     assert 'its actuators hold: velocity or effort at a dead centre' in it.log
     it.move('torque', 0.0)
-    assert find_motors(it, 'effort')['cylinder'] == 0.0
+    assert it.find_commands('effort')['cylinder'] == 0.0
     it.measure('position', knee=0.1)
     it.move('torque', 2.0, cycles=2)
     it.measure('position', knee=-1.5)
     it('cycle 1')
     it('switch -torque')
-    assert find_motors(it, 'effort')['cylinder'] == 0.0
+    assert it.find_commands('effort')['cylinder'] == 0.0
 
 
 def test_a_value_that_a_handle_does_not_accept_is_sent_later(manage):
     """What is sent once must arrive: another thread may hold the interface of the driver."""
     it = manage()
-    it.script('rates', 'pitch/velocity', 'roll/velocity')
-    it('switch +rates')
-    it.move('rates', 0.1, 0.2)
+    it.activate('rates', 0.1, 0.2)
     it('lock m1/velocity 2')
     it('switch -rates')
-    assert find_motors(it, 'velocity')['m1'] == pytest.approx(15.0)
+    assert it.find_commands('velocity')['m1'] == pytest.approx(15.0)
     it('cycle 2')
-    assert find_motors(it, 'velocity')['m1'] == 0.0
-
-
-def test_deactivation_sends_what_is_locked(manage):
-    """The driver has the zero before it is switched off."""
-    it = manage()
-    it.script('rates', 'pitch/velocity', 'roll/velocity')
-    it('switch +rates')
-    it.move('rates', 0.1, 0.2)
+    assert it.find_commands('velocity')['m1'] == 0.0
+    # The driver has the zero before it is switched off.
+    it.activate('rates', 0.1, 0.2)
     it('lock m1/velocity 20')
     assert it('component scene inactive') == 'ok'
-    assert find_motors(it, 'velocity')['m1'] == 0.0
+    assert it.find_commands('velocity')['m1'] == 0.0
 
 
 @pytest.mark.parametrize('version', ['new', 'old'])
 def test_no_call_of_the_driver_has_a_period_of_zero(manage, version):
     """A driver may divide by it, also with the names of former versions of ros2_control."""
     it = manage(version=version)
-    it.script('rates', 'pitch/velocity', 'roll/velocity')
-    it('switch +rates')
-    it.move('rates', 0.1, 0.2)
+    it.activate('rates', 0.1, 0.2)
     it('component scene inactive')
     it('component scene active')
     it('switch -rates')
-    it('switch +rates')
-    it.move('rates', 0.1, 0.2)
+    it.activate('rates', 0.1, 0.2)
     it('shutdown')
     assert it('zero_periods') == '0'
 
@@ -147,15 +117,13 @@ def test_no_call_of_the_driver_has_a_period_of_zero(manage, version):
 def test_an_asynchronous_component_has_the_zero_of_the_controller(manage):
     """It is written while the thread of the component reads and writes."""
     it = manage(('type="system"', 'type="system" is_async="true"'))
-    it.script('push', 'pitch/effort', 'roll/effort')
-    it('zeros push')
+    it('zeros efforts')
     for _ in range(20):
-        it('switch +push')
-        it.move('push', 2.0, -0.5, cycles=3)
-        it('switch -push')
+        it.activate('efforts', 2.0, -0.5, cycles=3)
+        it('switch -efforts')
         it('cycle 3')
         it('component scene active')  # waits for the thread
-        assert_sent(it, 'effort', pitch=0.0, roll=0.0)
+        assert it.is_sent('effort', pitch=0.0, roll=0.0)
 
 
 # -- a half that restarts ------------------------------------------------------------------------
@@ -164,52 +132,46 @@ def test_an_asynchronous_component_has_the_zero_of_the_controller(manage):
 def test_a_restarted_half_makes_no_step(manage):
     """Its partner waits at the measured position until it is commanded near it."""
     it = manage()
-    it.script('one', 'pitch/position')
-    it.script('other', 'roll/position')
     it.measure('position', pitch=0.1, roll=0.2)
-    it('switch +one +other')
+    it('switch +pitch +roll')
     it('cycle 1')
-    assert_sent(it, 'position', pitch=0.1, roll=0.2)
-    it('switch -one')
-    it.move('other', 0.9, cycles=5)
+    assert it.is_sent('position', pitch=0.1, roll=0.2)
+    it('switch -pitch')
+    it.move('roll', 0.9, cycles=5)
     assert it('states')['wrist/status'] == HALF
-    assert_sent(it, 'position', pitch=0.1, roll=0.2)
-    assert it('switch +one') == 'ok'
+    assert it.is_sent('position', pitch=0.1, roll=0.2)
+    assert it('switch +pitch') == 'ok'
     it('cycle 5')
-    assert_sent(it, 'position', pitch=0.1, roll=0.2)
+    assert it.is_sent('position', pitch=0.1, roll=0.2)
     assert it('states')['wrist/status'] == STEP
-    it.move('one', 0.15)
-    assert_sent(it, 'position', pitch=0.15, roll=0.2)
-    it.move('other', 0.25)
-    assert_sent(it, 'position', pitch=0.15, roll=0.25)
-    it.move('other', 0.5)
-    assert_sent(it, 'position', pitch=0.15, roll=0.5)
+    it.move('pitch', 0.15)
+    assert it.is_sent('position', pitch=0.15, roll=0.2)
+    it.move('roll', 0.25)
+    assert it.is_sent('position', pitch=0.15, roll=0.25)
+    it.move('roll', 0.5)
+    assert it.is_sent('position', pitch=0.15, roll=0.5)
 
 
 def test_a_command_from_before_the_activation_makes_no_step(manage):
     """A controller that was active while the component was not waits also."""
     it = manage(active='inactive')
-    it.script('up', 'lift/position')
-    it('switch +up')
-    it.move('up', 0.7, cycles=3)
+    it.activate('lift', 0.7, cycles=3)
     assert it('component scene active') == 'ok'
     it('cycle 5')
-    assert_sent(it, 'position', lift=0.0)
-    it.move('up', 0.1)
-    assert_sent(it, 'position', lift=0.1)
+    assert it.is_sent('position', lift=0.0)
+    it.move('lift', 0.1)
+    assert it.is_sent('position', lift=0.1)
 
 
 @pytest.mark.parametrize('max_step', ['off', 'warn', 'reject'])
 def test_steps(manage, max_step):
     """A position is at most 0.15 s at the velocity limit away from the measured one."""
     it = manage(max_step=max_step)
-    it.script('up', 'lift/position')
-    it('switch +up')
-    it.move('up', 0.29)
-    assert_sent(it, 'position', lift=0.29)
-    it.move('up', 0.7, cycles=2)
+    it.activate('lift', 0.29)
+    assert it.is_sent('position', lift=0.29)
+    it.move('lift', 0.7, cycles=2)
     rejects = max_step == 'reject'
-    assert_sent(it, 'position', lift=0.29 if rejects else 0.7)
+    assert it.is_sent('position', lift=0.29 if rejects else 0.7)
     assert it('states')['hoist/status'] == (STEP if rejects else 0)
     assert ('a position too far from the last one' in it.log) == (max_step != 'off')
 
@@ -255,11 +217,11 @@ def test_limits(manage, case, limits):
     it.move('all', *(zeros | place if interface == 'position' else zeros).values())
     it.move('all', *command.values(), cycles=2)
     if limits == 'off' or not bits:
-        assert_sent(it, interface, **command)
+        assert it.is_sent(interface, **command)
     elif limits == 'clamp':
-        assert_sent(it, interface, **command | changes)
+        assert it.is_sent(interface, **command | changes)
     else:
-        assert_sent(it, interface, **zeros)
+        assert it.is_sent(interface, **zeros)
     name = 'hoist' if 'lift' in command else 'wrist'
     assert it('states')[f'{name}/status'] == (0 if limits == 'off' else bits)
     it('cycle 60')
@@ -271,64 +233,58 @@ def test_limits(manage, case, limits):
 def test_a_joint_that_starts_beyond_a_limit_does_not_move(manage, limits):
     """It stays, and moves inward only."""
     it = manage(limits=limits, hold_timeout='0')
-    it.script('wrist', 'pitch/position', 'roll/position')
-    it.script('up', 'lift/position')
     it.measure('position', pitch=1.1, roll=0.0, lift=0.85)  # the winch is beyond its limit of 0.8
-    it('switch +wrist +up')
+    it('switch +wrist +lift')
     it('cycle 2')
-    assert_sent(it, 'position', pitch=1.1, roll=0.0, lift=0.85)
+    assert it.is_sent('position', pitch=1.1, roll=0.0, lift=0.85)
     assert (it('states')['wrist/status'], it('states')['hoist/status']) == (0, 0)
-    it('set up 0.9')
+    it('set lift 0.9')
     it.move('wrist', 1.2, 0.05, cycles=2)
-    assert_sent(it, 'position', pitch=1.1, roll=0.0 if limits == 'reject' else 0.05, lift=0.85)
+    assert it.is_sent('position', pitch=1.1, roll=0.0 if limits == 'reject' else 0.05, lift=0.85)
     states = it('states')
     assert (states['wrist/status'], states['hoist/status']) == (JOINT_LIMIT, ACTUATOR_LIMIT)
-    it('set up 0.82')
+    it('set lift 0.82')
     it.move('wrist', 1.05, 0.0)
-    assert_sent(it, 'position', pitch=1.05, roll=0.0, lift=0.82)
+    assert it.is_sent('position', pitch=1.05, roll=0.0, lift=0.82)
     if limits == 'clamp':
-        it('set up 0.84')
+        it('set lift 0.84')
         it.move('wrist', 1.08, 0.0)
-        assert_sent(it, 'position', pitch=1.05, roll=0.0, lift=0.82)
+        assert it.is_sent('position', pitch=1.05, roll=0.0, lift=0.82)
 
 
 def test_an_effort_beyond_a_limit_holds_a_load(manage):
     """It becomes zero only while the joint moves outward."""
     it = manage()
-    it.script('push', 'pitch/effort', 'roll/effort')
     it.measure('position', pitch=1.1, roll=0.0)
     it.measure('velocity', pitch=0.0, roll=0.0)
-    it('switch +push')
-    it.move('push', 2.0, 0.5, cycles=2)
-    assert_sent(it, 'effort', pitch=2.0, roll=0.5)
+    it.activate('efforts', 2.0, 0.5, cycles=2)
+    assert it.is_sent('effort', pitch=2.0, roll=0.5)
     it.measure('velocity', pitch=0.05, roll=0.0)
     it('cycle 2')
-    assert_sent(it, 'effort', pitch=0.0, roll=0.5)
+    assert it.is_sent('effort', pitch=0.0, roll=0.5)
     assert it('states')['wrist/status'] == REACHED
-    it.move('push', -2.0, 0.5)
-    assert_sent(it, 'effort', pitch=-2.0, roll=0.5)
+    it.move('efforts', -2.0, 0.5)
+    assert it.is_sent('effort', pitch=-2.0, roll=0.5)
 
 
 def test_a_joint_that_follows_keeps_its_limits(manage):
     """A position has no result; velocities are scaled, and zero towards a position limit."""
     it = manage((FINGER, f'{FINGER}<command_interface name="velocity"/>'))
-    it.script('grip', 'finger/position')
-    it.script('close', 'finger/velocity')
     it('switch +grip')
     for position in (0.1, 0.3):  # the thumb would be at -0.5 of -0.3
         it.move('grip', position)
-        assert_sent(it, 'position', finger=0.1)
+        assert it.is_sent('position', finger=0.1)
     it('cycle 1')
     assert it('states')['grip/status'] == FOLLOWER
     it('switch -grip +close')
     it.move('close', 1.5, cycles=2)  # the thumb would move at -3 of 2
-    assert find_motors(it, 'velocity')['screw'] == pytest.approx(10.0)
+    assert it.find_commands('velocity')['screw'] == pytest.approx(10.0)
     assert it('states')['grip/status'] == FOLLOWER
     it('measure screw/position 2')  # the thumb is at its limit
     it.move('close', 0.1, cycles=2)
-    assert find_motors(it, 'velocity')['screw'] == 0.0
+    assert it.find_commands('velocity')['screw'] == 0.0
     it.move('close', -0.1)
-    assert find_motors(it, 'velocity')['screw'] == pytest.approx(-1.0)
+    assert it.find_commands('velocity')['screw'] == pytest.approx(-1.0)
 
 
 # -- states of the driver ------------------------------------------------------------------------
@@ -363,17 +319,14 @@ def test_a_deactivation_that_fails_in_the_driver_fails_here(manage):
 def test_a_mode_that_the_driver_refuses_is_reported_and_ends(manage):
     """The controllers do not go on without effect: the component is deactivated."""
     it = manage()
-    it.script('rate', 'lift/velocity')
-    it.script('up', 'lift/position')
-    it('switch +rate')
-    it.move('rate', 0.1)
-    assert find_motors(it, 'velocity')['winch'] != 0.0
+    it.activate('lift_rate', 0.1)
+    assert it.find_commands('velocity')['winch'] != 0.0
     it('fault prepare')
-    assert it('switch -rate +up') == 'refused'
-    assert math.isnan(find_motors(it, 'position')['winch'])
+    assert it('switch -lift_rate +lift') == 'refused'
+    assert math.isnan(it.find_commands('position')['winch'])
     it('fault perform')
-    assert it('switch -rate +up') == 'refused'
-    assert find_motors(it, 'velocity')['winch'] == 0.0
+    assert it('switch -lift_rate +lift') == 'refused'
+    assert it.find_commands('velocity')['winch'] == 0.0
     it('cycle 2')
     assert it('states')['hoist/status'] == REFUSED
     assert "driver 'test_motors/Motors': perform_command_mode_switch returned no OK" in it.log
@@ -382,17 +335,14 @@ def test_a_mode_that_the_driver_refuses_is_reported_and_ends(manage):
     assert it('components') == {'scene': 'inactive'}
     assert 'active' not in it('controllers').values()
     it('component scene active')
-    it('switch +up')
-    it.move('up', 0.1)
-    assert_sent(it, 'position', lift=0.1)
+    it.activate('lift', 0.1)
+    assert it.is_sent('position', lift=0.1)
 
 
 def test_a_report_is_repeated_once_per_second(manage):
     """A reason that lasts is no flood."""
     it = manage(hold_timeout='0', limits='reject')
-    it.script('wrist', 'pitch/position', 'roll/position')
-    it('switch +wrist')
-    it.move('wrist', 1.5, 0.1, cycles=500)
+    it.activate('wrist', 1.5, 0.1, cycles=500)
     words = "'wrist' of joint 'pitch': no result, its actuators hold: a limit of a joint"
     assert 5 <= it.log.count(words) <= 6
 
@@ -438,9 +388,7 @@ def test_a_wrong_start_is_refused(manage, change, words):
 def test_nan_of_a_driver_is_nan(manage):
     """Its joints are unknown, and no limit or step is computed from it."""
     it = manage()
-    it.script('rates', 'pitch/velocity', 'roll/velocity')
     it('measure m1/position nan')
-    it('switch +rates')
-    it.move('rates', 0.1, 0.2, cycles=2)
+    it.activate('rates', 0.1, 0.2, cycles=2)
     assert math.isnan(it('states')['pitch/position'])
-    assert_sent(it, 'velocity', pitch=0.1, roll=0.2)
+    assert it.is_sent('velocity', pitch=0.1, roll=0.2)

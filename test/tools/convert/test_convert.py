@@ -113,39 +113,11 @@ def parameter_file(path, text):
     return '--params-file', path
 
 
-def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_path):
-    """One name of two drivers by its topic, as the bridge does; each driver gets its own back."""
-    left, right = 'left/actuator_states', 'right/actuator_states'
-    topics = {
-        f'/{left}': (bags.JOINT_STATE, bags.states(300, ('M1',), 1)),
-        f'/{right}': (bags.JOINT_STATE, bags.states(300, ('M1', 'M2'), 2, 1_700_001)),
-    }
-    source = bags.write(tmp_path / 'in', topics)
-    names = {f'{left}:M1': 'm1', f'{right}:M1': 'm2', f'{right}:M2': 'm3'}
-    entries = [f'{driver}={name}' for driver, name in names.items()]
-    text = f"actuator_state_topics: [{left}, {right}]\nactuator_names: ['X=m1']"
-    file = parameter_file(tmp_path / 'bridge.yaml', text)
-    result, joints = convert(source, *file, '--actuator-names', *entries, target='joints.mcap')
-    assert (result.code, result.err) == (0, '')
-    assert bags.told(joints) == bags.live(
-        [(name[1:], *message) for name, *message in bags.read(source).messages],
-        actuator_state_topics=(left, right),
-        actuator_names=names,
-    )
-    for driver in (left, right):
-        its = ('--actuator-names', *(each for each in entries if each.startswith(driver)))
-        back = ('--topic', f'/joint_states:/{driver}', *its)
-        _, target = convert(joints, '--to', 'actuator', *back)
-        old, new = (bags.told(path, f'/{driver}') for path in (source, target))
-        assert {frozenset(positions(data)) for _, data in new} == {frozenset(positions(old[0][1]))}
-        assert positions(new[-1][1]) == pytest.approx(positions(old[-1][1]), rel=0, abs=3e-11)
-
-
 PARAMETERS = """actuator_state_topics: [left/states, right/states]
 unknown_rates: zero
 unknown_joints: 'nan'
 limits: 7
-actuator_names: []
+actuator_names: ['X=m1']
 state_timeout: 0.5
 publish_rate: 50.0
 transmissions:
@@ -154,21 +126,27 @@ transmissions:
 transmissions.wrist.actuators.m3.mechanical_reduction: -60.0"""
 
 
-def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
-    """Numbers of transmissions, turns, topics and what is unknown; what it leaves out is told."""
+def test_a_parameter_file_gives_what_its_bridge_publishes(convert, bags, tmp_path):
+    """
+    Numbers, turns, topics and what is unknown; what it leaves out is told.
+
+    One name of two drivers is translated by its topic, and each driver gets its own back.
+    """
+    left, right = 'left/states', 'right/states'
     topics = {
-        '/left/states': (bags.JOINT_STATE, bags.states(300, ('m1',), 1)),
-        '/right/states': (bags.JOINT_STATE, bags.states(300, ('m2', 'm3'), 2, 1_700_001)),
-        '/robot_description': (bags.STRING, [(bags.START, bags.text_message(bags.URDF))]),
+        f'/{left}': (bags.JOINT_STATE, bags.states(300, ('M1',), 1)),
+        f'/{right}': (bags.JOINT_STATE, bags.states(300, ('M1', 'M2'), 2, 1_700_001)),
     }
     source = bags.write(tmp_path / 'in', topics)
+    names = {f'{left}:M1': 'm1', f'{right}:M1': 'm2', f'{right}:M2': 'm3'}
+    entries = [f'{driver}={name}' for driver, name in names.items()]
     file = parameter_file(tmp_path / 'bridge.yaml', PARAMETERS)
-    result = run('convert', source, tmp_path / 'out.mcap', *file)
+    result, joints = convert(source, *file, '--actuator-names', *entries, target='joints.mcap')
     assert result.code == 0
     assert "no such number: 'transmissions.gone.joints.x.offset'" in result.err
     assert result.err.count('\n') == 1
-    published = bags.live(
-        [m for m in bags.read(source).messages if m[0] != '/robot_description'],
+    assert bags.told(joints) == bags.live(
+        [(name[1:], *message) for name, *message in bags.read(source).messages],
         {
             'pan_drive': {'joints': {'pan': {'offset': -1.5}}},
             'wrist': {'actuators': {'m3': {'mechanical_reduction': -60.0}}},
@@ -176,8 +154,16 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
         unknown_rates='zero',
         unknown_joints='nan',
         resolves_turns=False,
+        actuator_state_topics=(left, right),
+        actuator_names=names,
     )
-    assert bags.told(tmp_path / 'out.mcap', '/joint_states') == published
+    for driver in (left, right):
+        its = ('--actuator-names', *(each for each in entries if each.startswith(driver)))
+        back = ('--to', 'actuator', '--topic', f'/joint_states:/{driver}', *file, *its)
+        old, new = (bags.told(p, f'/{driver}') for p in (source, convert(joints, *back)[1]))
+        read = JointStateReader().read_message
+        assert {read(data).names for _, data in new} == {read(old[0][1]).names}
+        assert positions(new[-1][1]) == pytest.approx(positions(old[-1][1]), rel=0, abs=3e-11)
 
 
 @pytest.mark.parametrize(('mistake', 'words'), [
@@ -206,8 +192,7 @@ def test_a_mistake_is_one_sentence(refuse, bags, tmp_path, mistake, words):
 def test_what_is_not_there_is_one_sentence(refuse, bags, tmp_path, robot_file):
     """A bag without /robot_description needs a file; that and the recording have to be there."""
     source, target = bags.drive(tmp_path / 'in', bags.states(2)), tmp_path / 'out.mcap'
-    words = f"'{source}' has no /robot_description: give also the robot"
-    refuse(words, 'convert', source, target)
+    refuse(f"'{source}' has no /robot_description: give also the robot", 'convert', source, target)
     refuse("cannot read 'no/such.urdf'", 'convert', 'no/such.urdf', source, target)
     for name in ('none.mcap', 'none', 'none.db3', ''):
         refuse('', 'convert', robot_file, name and tmp_path / name, target)
@@ -232,8 +217,7 @@ def test_a_folder_that_is_no_bag_is_never_replaced(refuse, bags, tmp_path):
 def test_chunks_are_compressed_whatever_those_of_the_input_are(convert, bags, kind, options):
     """Channels that differ in metadata of their publishers only become one connection."""
     states = bags.states(60)
-    source = bags.mcap(states, compression=kind, extras=True, publishers=2)
-    _, target = convert(source, *options)
+    _, target = convert(bags.mcap(states, compression=kind, extras=True, publishers=2), *options)
     assert bags.told(target, '/joint_states') == bags.live(states)
     with Reader(target) as reader:
         assert len(reader.connections) == 1 + len(options)

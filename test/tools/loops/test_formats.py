@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 import pytest
+from zoo.linkages import joint
 
 import transmission_bridge as tb
 from transmission_bridge.errors import DescriptionError
@@ -105,11 +106,8 @@ def test_closing_frames_are_a_ball_or_with_axes_a_hinge(run, tmp_path, linkages)
     (loop,) = mechanism['loops']
     assert (loop['type'], loop['frames']) == ('point', ['closing_knee_1', 'closing_knee_2'])
     assert (loop['rank'], mechanism['mobility']) == (2, 2)
-    axes = ''.join(
-        f'<link name="closing_knee_{k}_z"/><joint name="z{k}" type="fixed">'
-        f'<parent link="closing_knee_{k}"/><child link="closing_knee_{k}_z"/></joint>'
-        for k in (1, 2)
-    )
+    ends = 'closing_knee_1', 'closing_knee_2'
+    axes = ''.join(joint(f'{end}_joint', end, f'{end}_z', kind='fixed') for end in ends)
     path.write_text(text.replace('</robot>', axes + '</robot>'))
     assert run('loops', path, '--json').json['mechanisms'][0]['loops'][0]['type'] == 'hinge'
 
@@ -133,11 +131,7 @@ def test_linear_couplings_and_tendons_are_rows_of_a_coupled_transmission(
 ):
     """The motor of a tendon moves its sum; couplings with ref determine the others."""
     robot = tmp_path / 'finger.urdf'
-    joints = ''.join(
-        f'<link name="l{k}"/><joint name="j{k}" type="revolute"><parent link="l{k - 1}"/>'
-        f'<child link="l{k}"/><limit lower="-2" upper="2" effort="1" velocity="1"/></joint>'
-        for k in (1, 2)
-    )
+    joints = ''.join(joint(f'j{k}', f'l{k - 1}', f'l{k}', limit=(-2.0, 2.0)) for k in (1, 2))
     robot.write_text(f'<robot name="finger"><link name="l0"/>{joints}\n</robot>\n')
     text = """<mujoco><worldbody><body name="l1"><joint name="j1" ref="10"/>
       <body name="l2"><joint name="j2"/></body></body></worldbody>

@@ -133,5 +133,4 @@ def test_the_example_of_the_documents_works(run, tmp_path):
     assert run('loops', path, '--drive', 'knee_crank=knee_motor', '--output', out).code == 0
     assert run('check', '--strict', out).code == 0
     way = ('--to', 'joint', '--interface', 'position', '--json')
-    mapped = run('map', out, *way, 'knee_motor=0.2')
-    assert mapped.json['knee'] == pytest.approx(0.16, abs=0.02)
+    assert run('map', out, *way, 'knee_motor=0.2').json['knee'] == pytest.approx(0.16, abs=0.02)

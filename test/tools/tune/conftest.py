@@ -33,8 +33,8 @@ class LiveArm:
             peer.node.create_publisher(harness.JointState, topic, harness.RELIABLE)
             for topic in ('actuator_states', 'joint_commands')
         )
-        #: The joint that is commanded, and where to; by default to stand still.
-        self.commanded, self.target = '', math.nan
+        #: The joint that is commanded to stand still.
+        self.commanded = ''
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._drive)
         self._thread.start()
@@ -47,10 +47,9 @@ class LiveArm:
             self.bridge.clean_up()
         text = json.dumps(description or resource('urdf', 'arm.urdf').read_text(encoding='utf-8'))
         options = {'robot_description': text, 'autostart': 'true', **options}
-        file = self._harness.parameter_file(self._path, options)
         self.bridge = self._harness.Process(
             'transmission_bridge.ros.main bridge_node',
-            ['--ros-args', '--params-file', file],
+            ['--ros-args', '--params-file', self._harness.parameter_file(self._path, options)],
             env=self._harness.KILLED,
         )
         self.bridge.wait_for('active')
@@ -61,9 +60,7 @@ class LiveArm:
             names, positions = [*self.positions], [*self.positions.values()]
             self._states.publish(message(name=names, position=positions))
             if self.commanded:
-                stands = math.isnan(self.target)
-                what = {'velocity': [0.0]} if stands else {'position': [self.target]}
-                self._commands.publish(message(name=[self.commanded], **what))
+                self._commands.publish(message(name=[self.commanded], velocity=[0.0]))
 
     def wait_for(self, name: str, wanted: float) -> None:
         """Return when a number in the bridge has a value."""

@@ -14,6 +14,7 @@ from unittest.mock import MagicMock, Mock
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from zoo.elements import urdf
 from zoo.linkages import joint
 
@@ -284,15 +285,8 @@ def test_the_arrow_is_beside_the_link_as_drawn_and_turns_the_way_of_the_joint(dr
     drawn.scene.show_arrow('elbow', side)
     (name, segments, _), frame = scene.add_line_segments.call_args
     assert name == f'/robot/{place}/arrow'  # in the frame of the link
-    w, x, y, z = frame['wxyz']
-    rotation = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    at_link = segments @ rotation.T + frame['position']
+    w, *xyz = frame['wxyz']
+    at_link = segments @ Rotation.from_quat([*xyz, w]).as_matrix().T + frame['position']
     before, after = (poses({'elbow': angle + step})[0] for step in (0.0, 1e-4))
     arrow, moved = (each[place, :3, :3] @ at_link[..., np.newaxis] for each in (before, after))
     ways = (moved + after[place, :3, 3:] - arrow - before[place, :3, 3:])[..., 0]

@@ -85,8 +85,7 @@ def test_turns_wrong_of_a_matrix_is_its_row_and_of_no_transmission_nothing():
 def test_undo_sets_what_a_bridge_lost_by_starting_again():
     """A start that loses nothing is no step."""
     model = model_of()
-    tuned = {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0}
-    model.accept_values(tuned)
+    model.accept_values({f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0})
     for now in (1.0, 9.0):
         model.accept_restarted_bridge({f'{PAN}.offset': 0.25}, now)
         assert model.find_value(f'{PAN}.offset') == 0.25

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 import time
@@ -69,13 +68,12 @@ def context(chromium, request):
 
 
 @pytest.fixture
-def serve(harness, request):
+def serve(start_process):
     """Return a function that starts the command, and returns the page's address with its code."""
 
     def start(*arguments) -> str:
         words = ['tune', '--port', '9000', *map(str, arguments)]
-        process = harness.Process('transmission_bridge', words)
-        request.addfinalizer(process.clean_up)
+        process = start_process('transmission_bridge', *words)
         process.wait_for('Ctrl-C ends')
         return re.search(r'open (\S+)', process.output)[1]
 
@@ -125,16 +123,6 @@ def press(page, name: str) -> None:
     """Press a button."""
     page.get_by_role('button', name=name, exact=True).click()
     pause(page)
-
-
-def press_until(page, name: str, effect) -> None:
-    """Press a button until its effect is there, as a person does: a page may lose a click."""
-    from playwright.sync_api import TimeoutError as NotThereError
-
-    while not effect.is_visible():
-        press(page, name)
-        with contextlib.suppress(NotThereError):
-            effect.wait_for(timeout=5_000.0)
 
 
 def confirm(page, wanted: str) -> None:
@@ -207,40 +195,6 @@ def test_a_live_robot_is_corrected_in_seven_clicks_on_a_small_screen(
     shows(page, 'written: ')
     tuned = RobotTransmissions(load_description(output.read_bytes()))
     assert tuned.actuator_to_joint('position', [10.1] * 6)[0] == pytest.approx(0.0, abs=1e-12)
-
-
-def test_an_arm_is_calibrated_by_hand_on_the_page(open_page, live_arm):
-    """Joints are moved towards positive, then the arm is at zero: the bridge has the offsets."""
-    robot = RobotTransmissions(load_description(ARM))
-    joints = dict.fromkeys(robot.joint_names, 0.2)
-
-    def stand():
-        values = robot.joint_to_actuator('position', [joints[n] for n in robot.joint_names])
-        live_arm.positions = dict(zip(robot.actuator_names, values.tolist(), strict=True))
-
-    stand()
-    page = open_page()
-    page.get_by_role('tab', name='Calibrate').click()
-    stops = 'Yes, the limits are the stops'
-    for name, following in (('Begin', 'The torque is off'), ('The torque is off', stops)):
-        press_until(page, name, page.get_by_role('button', name=following, exact=True))
-    press(page, 'No: use a pose')
-    moved = page.get_by_role('button', name='It moved that way', exact=True)
-    for name in [member.name for each in robot.bindings for member in each.spec.joints]:
-        shows(page, f'Turn {name} as the arrow shows')
-        shows(page, 'moved 0.0 deg')
-        joints[name] += 0.7
-        stand()
-        page.wait_for_function('e => !e.disabled', arg=moved.element_handle())
-        pause(page)
-        press(page, 'It moved that way')
-    joints = dict.fromkeys(joints, 0.3)
-    stand()
-    known = page.get_by_text('All joints are known', exact=True)
-    press_until(page, 'It is in the pose', known)
-    press(page, 'Write 6 joints to the bridge')
-    shows(page, 'The bridge uses the new numbers')
-    live_arm.wait_for(f'{PAN}.offset', robot.parameters[f'{PAN[14:]}.offset'].value - 0.3)
 
 
 #: Tries to open a socket to an address, and to read the page; gives what became of both.
