@@ -70,9 +70,11 @@ def find_drivers(
         blocks, and for the actuators outside of blocks, which have the empty name.
     :raises DriverError: If a driver cannot be used.
     """
-    drivers = {}
+    drivers, known = {}, {*_local, *list_drivers()}
     for name, (plugin, hardware) in list_hardware(robot).items():
-        kind = find_driver(plugins.get(name, plugins.get('*', plugin)))
+        wanted = plugins.get(name, plugins.get('*', plugin))
+        # To look up each of them takes milliseconds.
+        kind = find_driver(wanted) if wanted in known else None
         if kind is not None:
             drivers[name] = kind, hardware
     return drivers
