@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Units, and the limits of each transmission: of actuators from those of the joints, and back."""
+"""The limits of each transmission: of actuators from those of the joints, and back."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds
-from transmission_bridge.description import Finding, RobotDescription
+from transmission_bridge.description import Finding
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
+from transmission_bridge.tools.robot import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
 from transmission_bridge.transmissions import (
     Binding,
     RobotTransmissions,
@@ -22,39 +23,6 @@ from transmission_bridge.transmissions import (
 )
 from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
-
-#: Unit of an actuator: descriptions do not distinguish motors and cylinders.
-UNKNOWN_UNIT = 'rad or m'
-
-
-def joint_unit(robot: RobotDescription, name: str) -> str:
-    """Return ``rad`` or ``m``, or :data:`UNKNOWN_UNIT` for a joint outside the URDF."""
-    for joint in robot.joints:
-        if joint.name == name and joint.is_scalar:
-            return 'm' if joint.type == 'prismatic' else 'rad'
-    return UNKNOWN_UNIT
-
-
-def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
-    """
-    Return ``rad`` if the actuators of a transmission are certainly rotary, else both units.
-
-    They are rotary if the mechanism defines it (screw), or if all joints are rotary and the ratio
-    is constant. On a prismatic joint or a crank, a motor and a cylinder have the same description.
-    """
-    if binding.transmission.actuators_turn:
-        return 'rad'
-    if not binding.spec.type:  # it passes through to its joint
-        return joint_unit(robot, binding.spec.joints[0].name)
-    units = {joint_unit(robot, member.name) for member in binding.spec.joints}
-    return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
-
-
-def units_of(unit: str) -> tuple[str, str, str]:
-    """Return the units of position, velocity and effort for a unit of position."""
-    if unit == UNKNOWN_UNIT:
-        return unit, 'rad/s or m/s', 'N m or N'
-    return unit, f'{unit}/s', 'N m' if unit == 'rad' else 'N'
 
 
 def ratio_unit(above: str, below: str) -> str:

@@ -27,13 +27,14 @@ from transmission_bridge.tools.cli import (
     Result,
     UsageError,
 )
-from transmission_bridge.tools.limit_report import (
+from transmission_bridge.tools.robot import (
     actuator_unit,
     joint_unit,
+    note_errors,
+    robot_of_command,
     units_of,
     UNKNOWN_UNIT,
 )
-from transmission_bridge.tools.robot import note_errors, robot_of_command
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.robot import row_of
 from transmission_bridge.types import Array

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a command, and the parameters of its bridge."""
+"""The robot of a command, the parameters of its bridge, and the units of its members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transmission_bridge.bridge.options import (
     warn_of_lost_names,
 )
 from transmission_bridge.bridge.states import DriverIndex, list_wrap_periods
-from transmission_bridge.description import load_description
+from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.description.document import MAX_BYTES, read_file
 from transmission_bridge.drivers import find_drivers, list_encoder_periods
 from transmission_bridge.errors import (
@@ -33,7 +33,7 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.tools.cli import Console, printable, UsageError
 from transmission_bridge.tools.files import place_of, read_parameter_file
-from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions import Binding, RobotTransmissions
 
 #: The file name for standard input.
 STANDARD_INPUT = '-'
@@ -205,3 +205,39 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
         what = f'expected {error.expected}, found {error.found}'
         raise UsageError(f'--actuator-names: {what}') from None
     return BridgeSetup(options, numbers, file, data)
+
+
+# -- units ------------------------------------------------------------------------------------
+
+#: Unit of an actuator: descriptions do not distinguish motors and cylinders.
+UNKNOWN_UNIT = 'rad or m'
+
+
+def joint_unit(robot: RobotDescription, name: str) -> str:
+    """Return ``rad`` or ``m``, or :data:`UNKNOWN_UNIT` for a joint outside the URDF."""
+    for joint in robot.joints:
+        if joint.name == name and joint.is_scalar:
+            return 'm' if joint.type == 'prismatic' else 'rad'
+    return UNKNOWN_UNIT
+
+
+def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
+    """
+    Return ``rad`` if the actuators of a transmission are certainly rotary, else both units.
+
+    They are rotary if the mechanism defines it (screw), or if all joints are rotary and the ratio
+    is constant. On a prismatic joint or a crank, a motor and a cylinder have the same description.
+    """
+    if binding.transmission.actuators_turn:
+        return 'rad'
+    if not binding.spec.type:  # it passes through to its joint
+        return joint_unit(robot, binding.spec.joints[0].name)
+    units = {joint_unit(robot, member.name) for member in binding.spec.joints}
+    return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
+
+
+def units_of(unit: str) -> tuple[str, str, str]:
+    """Return the units of position, velocity and effort for a unit of position."""
+    if unit == UNKNOWN_UNIT:
+        return unit, 'rad/s or m/s', 'N m or N'
+    return unit, f'{unit}/s', 'N m' if unit == 'rad' else 'N'

@@ -15,7 +15,7 @@ from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
 from transmission_bridge.description import compute_limits, load_description
 from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
-from transmission_bridge.tools.limit_report import joint_unit
+from transmission_bridge.tools.robot import joint_unit
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}

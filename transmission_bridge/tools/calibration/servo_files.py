@@ -16,7 +16,7 @@ from transmission_bridge.errors import closest
 from transmission_bridge.tools.calibration.moved import SLIDING_TOLERANCE, TOLERANCE
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.limit_report import joint_unit
+from transmission_bridge.tools.robot import joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions
 
 #: How far a joint at a stop may be from there, as a share of its range: a soft stop, play, and a

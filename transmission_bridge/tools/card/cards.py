@@ -23,11 +23,8 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.kinematics import compute_lost_share, compute_ratios, Ratios
 from transmission_bridge.tools.card.motors import GAINS, JointGains, Motor
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.limit_report import (
-    compute_joint_limits,
-    joint_unit,
-    read_joint_limits,
-)
+from transmission_bridge.tools.limit_report import compute_joint_limits, read_joint_limits
+from transmission_bridge.tools.robot import joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions
 from transmission_bridge.transmissions.robot import allowed_positions
 from transmission_bridge.types import Array

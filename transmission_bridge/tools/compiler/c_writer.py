@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape  # xml.sax.saxutils imports urllib, which is slow
 from importlib.resources import files
 import math
 from pathlib import Path
 import re
 import sys
-from xml.sax.saxutils import escape
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.document import MECHANICAL_REDUCTION
@@ -21,7 +21,7 @@ from transmission_bridge.tools.compiler.compiled_robot import (
     is_reversible,
     iterate_steps,
 )
-from transmission_bridge.tools.limit_report import actuator_unit, joint_unit
+from transmission_bridge.tools.robot import actuator_unit, joint_unit
 from transmission_bridge.transmissions.robot import RATIOS, ROWS
 
 #: Samples of the walk of the test, in each direction.
@@ -29,14 +29,19 @@ _SAMPLES = 150
 
 _WIDTH = 99
 
-#: Values that only a folder for ros2_control has.
-_SECTIONS = ('PLUGIN', 'COMPONENT', 'DEPENDS', 'PLUGIN_SECTION', 'COMPONENT_SECTION')
-
-#: Files for ros2_control, by the value that they need.
-_MORE_FILES = {
-    'CLASSES': (('plugins.xml', '{name}_plugins.xml'),),
-    'FACTS': (('robot.hpp', 'src/{name}_robot.hpp'), ('hardware.xml', '{name}_hardware.xml')),
-}
+#: Templates, their files, and the value without which the file is not written.
+_FILES = (
+    ('plugins.xml', '{name}_plugins.xml', 'CLASSES'),
+    ('robot.hpp', 'src/{name}_robot.hpp', 'FACTS'),
+    ('hardware.xml', '{name}_hardware.xml', 'FACTS'),
+    ('header.h', 'include/{name}.h', ''),
+    ('source.c', 'src/{name}.c', ''),
+    ('test.c', 'test/{name}_test.c', ''),
+    ('vectors.h', 'test/{name}_vectors.h', ''),
+    ('CMakeLists.txt', 'CMakeLists.txt', ''),
+    ('package.xml', 'package.xml', ''),
+    ('README.md', 'README.md', ''),
+)
 
 #: CasADi's work arrays keep pointers to local variables, which are read only within a call, its
 #: functions return at once if a called one fails, and it copies no null pointer to the work array
@@ -72,21 +77,19 @@ def write_folder(
         **_list_tables(compiled),
         **_list_texts(compiled, description),
         'ROBOT': _plain(description.name),
+        'DEPENDS': '',
         **more,
     }
-    for template, target in (
-        *(pair for key, pairs in _MORE_FILES.items() if key in more for pair in pairs),
-        ('header.h', 'include/{name}.h'),
-        ('source.c', 'src/{name}.c'),
-        ('test.c', 'test/{name}_test.c'),
-        ('vectors.h', 'test/{name}_vectors.h'),
-        ('CMakeLists.txt', 'CMakeLists.txt'),
-        ('package.xml', 'package.xml'),
-        ('README.md', 'README.md'),
-    ):
-        path = folder / target.format(name=name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(fill_template(template, name, values), encoding='utf-8')
+    # Sections of other templates.
+    for kind, needed in (('plugin', 'CLASSES'), ('component', 'FACTS')):
+        for key, ending in ((kind.upper(), 'cmake'), (f'{kind.upper()}_SECTION', 'md')):
+            text = _fill_template(f'{kind}.{ending}', name, values) if needed in more else ''
+            values[key] = text
+    for template, target, needed in _FILES:
+        if not needed or needed in more:
+            path = folder / target.format(name=name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_fill_template(template, name, values), encoding='utf-8')
     if 'FACTS' in more:
         (folder / 'src' / 'mapped').mkdir()
         for source in (files(__package__) / 'mapped').iterdir():
@@ -96,10 +99,11 @@ def write_folder(
     (folder / 'src' / f'{name}_map.c').write_text(functions, encoding='utf-8')
 
 
-def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
+def _fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
     """Return a template with the name and the values in their places, which are not searched."""
     text = (files(__package__) / 'templates' / template).read_text(encoding='utf-8')
-    title = escape(values['ROBOT']) if template.endswith('.xml') else values['ROBOT']
+    title = values['ROBOT']
+    title = escape(title, quote=False) if template.endswith('.xml') else title
     texts = {'NAME': name, 'ROBOT': title, **{f'@{key}@': value for key, value in values.items()}}
     places = r'\bNAME(?=\b|_|Targets|Config)|\bROBOT\b|@[A-Z_]+@'
     return re.sub(places, lambda word: texts[word[0]], text)
@@ -156,11 +160,7 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
         keeps = int(is_reversible(robot, tunable))
         limits.append((tunable.value, lower, upper, *magnitudes, keeps))
     steps = list(iterate_steps(compiled, _SAMPLES))
-    vectors = [
-        number
-        for step in steps
-        for number in ((step.value,) if step.which >= 0 else (*step.rows.flat, *step.mapped.flat))
-    ]
+    arrays = (rows for step in steps for rows in (step.rows, step.mapped))
     return {
         'LIVE': _rows(limits),
         'BASE': _numbers(live.values.tolist()),
@@ -174,7 +174,7 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
         'STEPS': _rows(
             (step.which, int(step.direction != ACTUATOR_TO_JOINT), step.status) for step in steps
         ),
-        'VECTORS': _numbers(vectors),
+        'VECTORS': _numbers([x for rows in arrays for x in rows.ravel().tolist()]),
     }
 
 
@@ -184,11 +184,11 @@ def _direction(compiled: CompiledRobot, direction: Direction) -> str:
     is_first = direction == ACTUATOR_TO_JOINT
     first = compiled.programs[ACTUATOR_TO_JOINT]
     name, letter = ('to_joint', 'j') if is_first else ('to_actuator', 'a')
-    sides = (side for member in compiled.members(direction) for side in member)
+    sides = (side for member in compiled.members[direction] for side in member)
     members = [number for side in sides for number in (len(side), *side)]
     arrays = {
         'tables': [table.start if len(table) else -1 for table in live.tables[direction]],
-        'owners': compiled.owners(direction),
+        'owners': compiled.owners[direction],
         'members': members,
     }
     lines = [
@@ -216,29 +216,33 @@ def _rows(rows: Iterable[Sequence[float]]) -> str:
     return _wrap('{' + ', '.join(map(literal, row)) + '}' for row in [*rows] or [(0,)])
 
 
-def _numbers(numbers: Iterable[float]) -> str:
-    return _wrap(map(literal, numbers)) or '  0.0'
+def _numbers(numbers: Sequence[float]) -> str:
+    """Return numbers of an array, as :func:`literal` and in lines; there are many of them."""
+    text = repr(numbers)[1:-1].replace('nan', 'NAN').replace('inf', 'INFINITY')
+    lines = re.findall(f'(.{{1,{_WIDTH - 4}}}), ', f'{text or "0.0"}, ')
+    return ',\n'.join(f'  {line}' for line in lines)
+
+
+_NO_DIGITS = {'nan': 'NAN', 'inf': 'INFINITY', '-inf': '-INFINITY'}
 
 
 def literal(number: float) -> str:
     """Return a number in C, to the last bit."""
-    if isinstance(number, int):
-        return str(number)
-    if math.isnan(number):
-        return 'NAN'
-    if math.isinf(number):
-        return 'INFINITY' if number > 0.0 else '-INFINITY'
-    return repr(float(number))
+    text = str(number)
+    return _NO_DIGITS.get(text, text)
 
 
 def _wrap(words: Iterable[str]) -> str:
     """Return words in lines, with commas."""
-    lines = ['  ']
+    lines: list[list[str]] = []
+    width = _WIDTH
     for word in words:
-        if len(lines[-1]) + len(word) + 2 > _WIDTH and lines[-1].strip():
-            lines.append('  ')
-        lines[-1] += f'{word}, '
-    return '\n'.join(line.rstrip() for line in lines).rstrip(',')
+        width += len(word) + 2
+        if width > _WIDTH:
+            lines.append([])
+            width = len(word) + 4
+        lines[-1].append(word)
+    return ',\n'.join(f'  {", ".join(line)}' for line in lines)
 
 
 # -- texts ---------------------------------------------------------------------------------------
@@ -289,7 +293,6 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
         'KEYWORD': 'NAME',
-        **dict.fromkeys(_SECTIONS, ''),
         'STATE_BYTES': str(count_state_bytes(compiled)),
         **rows,
     }

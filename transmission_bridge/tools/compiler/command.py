@@ -22,14 +22,6 @@ from transmission_bridge.transmissions.robot import Robot
 
 #: Two words or more.
 _NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
-#: Packages of ROS that the files for ros2_control need.
-_DEPENDS = (
-    'hardware_interface',
-    'lifecycle_msgs',
-    'pluginlib',
-    'rclcpp',
-    'tinyxml2_vendor',
-)
 _TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
 
@@ -39,8 +31,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.compiler import fingerprint
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, count_operations
-    from transmission_bridge.tools.compiler.component_writer import list_component_values
-    from transmission_bridge.tools.compiler.plugin_writer import list_loadable, list_plugin_values
 
     if (options.output is None) == (options.check is None):
         raise UsageError('expected one of --output FOLDER and --check FOLDER')
@@ -63,13 +53,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     text = fingerprint.write_text(fitting)
     more = {'FINGERPRINT': fingerprint.hash_text(text)}
     if options.ros2_control:
+        from transmission_bridge.tools.compiler import ros2_control_writer as writer
+
         data = read_robot_file(options.file)
-        more |= list_component_values(compiled, whole, data, given)
-        depends = list(_DEPENDS)
-        if list_loadable(robot):
-            more |= list_plugin_values(compiled)
-            depends.append('transmission_interface')
-        more['DEPENDS'] = '\n'.join(f'  <depend>{depend}</depend>' for depend in depends)
+        more |= writer.list_ros2_control_values(compiled, whole, data, given)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         write_folder(compiled, Path(made), whole.description, more)
         (Path(made) / fingerprint.FILE).write_text(text, encoding='utf-8')

@@ -229,15 +229,26 @@ class CompiledRobot:
                 longest = max(longest, 0 if len(numbers) else len(table))
         return re.sub(r'(casadi_zeros)\[\d+\]', rf'\1[{longest}]', generator.dump())
 
-    def members(self, direction: Direction) -> list[tuple[list[int], list[int]]]:
-        """Return the indices of inputs and outputs of each transmission, in their order."""
-        indices = (binding.member_indices(direction) for binding in self.robot.bindings)
-        return [(inputs.tolist(), outputs[mapped].tolist()) for inputs, outputs, mapped in indices]
+    @cached_property
+    def members(self) -> dict[Direction, list[tuple[list[int], list[int]]]]:
+        """Indices of inputs and outputs of each transmission by direction, in their order."""
+        return {
+            direction: [
+                (inputs.tolist(), outputs[mapped].tolist())
+                for binding in self.robot.bindings
+                for inputs, outputs, mapped in [binding.member_indices(direction)]
+            ]
+            for direction in DIRECTIONS
+        }
 
-    def owners(self, direction: Direction) -> tuple[int, ...]:
-        """Return the index of the transmission of each mechanism."""
+    @cached_property
+    def owners(self) -> dict[Direction, list[int]]:
+        """Index of the transmission of each mechanism, by direction."""
         names = [binding.spec.name for binding in self.robot.bindings]
-        return tuple(names.index(each.spec.name) for each in self.programs[direction].bindings)
+        return {
+            direction: [names.index(each.spec.name) for each in program.bindings]
+            for direction, program in self.programs.items()
+        }
 
 
 class StateModel:
@@ -250,6 +261,8 @@ class StateModel:
 
     def __init__(self, compiled: CompiledRobot, values: Sequence[float]) -> None:
         self._compiled, self._functions = compiled, dict[Direction, RobotFunction]()
+        #: Whether an input belongs to a transmission, shape ``(n_in, transmissions)``.
+        self._uses: dict[Direction, Array] = {}
         live, begin = compiled.live, 0
         numbers = live.evaluate_rules(values)
         for direction, program in compiled.programs.items():
@@ -262,24 +275,27 @@ class StateModel:
                 program._replace(numbers=tuple(numbers[begin:end].tolist()), tables=tables)
             )
             begin = end
+            members = compiled.members[direction]
+            uses = np.zeros((program.near.numel_in(0) // ROWS, len(members)))
+            for owner, (inputs, _) in enumerate(members):
+                uses[inputs, owner] = 1.0
+            self._uses[direction] = uses
 
     def map_rows(self, direction: Direction, rows: Array) -> tuple[Array, int]:
         """Return the mapped rows and the status; a fourth row has the measured positions."""
-        function = self._functions[direction]
+        function, uses = self._functions[direction], self._uses[direction]
         finite = np.where(np.isfinite(rows), rows, math.nan)
         given, measured = finite[:ROWS], finite[-1] if len(finite) > ROWS else finite[0]
         function.places[...] = np.where(np.isnan(given[0]), measured, given[0]), measured
         mapped = function.map_rows(given).copy()
         status = reduce(or_, map(int, function.status.tolist()), 0)
-        owners = self._compiled.owners(direction)
-        for owner, (inputs, outputs) in enumerate(self._compiled.members(direction)):
-            known_of = np.isfinite(given[:, inputs])
-            for row in np.flatnonzero(known_of.any(axis=1) & ~known_of.all(axis=1)):
-                mapped[row, outputs] = math.nan
-                status |= PARTIAL
-            is_lost = np.isnan(function.places[:, inputs]).any(axis=1)
-            if owner in owners and (known_of[1:].all(axis=1) & is_lost).any():
-                status |= NO_POSITION
+        unknown, lost = np.isnan(given) @ uses, np.isnan(function.places) @ uses
+        for row, owner in np.argwhere((unknown > 0.0) & (unknown < uses.sum(axis=0))):
+            mapped[row, self._compiled.members[direction][owner][1]] = math.nan
+            status |= PARTIAL
+        is_lost = (unknown[1:] == 0.0) & (lost > 0.0)
+        if is_lost[:, self._compiled.owners[direction]].any():
+            status |= NO_POSITION
         return mapped, status
 
 
@@ -288,15 +304,14 @@ class PartStep(NamedTuple):
     A step of the test: a live number is set, or a sample is mapped in one direction.
 
     :param which: Index of the live number, -1 without one.
-    :param value: Its value.
     :param direction: The direction.
-    :param rows: The three input rows, and measured positions for actuators.
+    :param rows: The value of the live number, or the three input rows, and measured positions for
+        actuators.
     :param mapped: The three output rows.
     :param status: The bits of all transmissions.
     """
 
     which: int
-    value: float
     direction: Direction
     rows: Array
     mapped: Array
@@ -338,19 +353,19 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
                 value = tunables[which].value
             values[which] = value
             model = StateModel(compiled, values)
-            yield PartStep(which, value, ACTUATOR_TO_JOINT, *(np.zeros(0),) * 2, 0)
+            yield PartStep(which, ACTUATOR_TO_JOINT, np.array([value]), np.zeros(0), 0)
         angle = 0.05 * number * speed + phase
         position = centres + 0.5 * widths * np.sin(angle)
         velocity, effort = widths * np.cos(angle), random.normal(size=len(centres))
         rows = _disturb(np.stack([position, velocity, effort]), number, random)
         mapped, status = model.map_rows(ACTUATOR_TO_JOINT, rows)
-        yield PartStep(-1, 0.0, ACTUATOR_TO_JOINT, rows, mapped, status)
+        yield PartStep(-1, ACTUATOR_TO_JOINT, rows, mapped, status)
         joints = np.where(np.isfinite(mapped[0]), mapped[0], joints)
         command = joints + random.normal(scale=1e-3, size=len(joints))
         wanted = np.stack([command, *random.normal(size=(2, len(joints)))])
         wanted = np.vstack([_disturb(wanted, number + 3, random), joints])
         back, status = model.map_rows(DIRECTIONS[1], wanted)
-        yield PartStep(-1, 0.0, DIRECTIONS[1], wanted, back, status)
+        yield PartStep(-1, DIRECTIONS[1], wanted, back, status)
 
 
 def _disturb(rows: Array, number: int, random: np.random.Generator) -> Array:

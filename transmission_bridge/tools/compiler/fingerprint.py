@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 import hashlib
 from importlib.metadata import version
 import json
@@ -40,7 +41,7 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
     :param compiled: The functions of the robot or of a part of it.
     :param whole: The whole robot.
     """
-    robot, registry = compiled.robot, Registry()
+    robot, find_provider = compiled.robot, cache(Registry().find_provider)
     in_loop = dict.fromkeys(robot.joint_names, False)
     entries: dict[str, Any] = {
         'name': compiled.name,
@@ -53,7 +54,7 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
         type_name, path = binding.spec.type, f'{PREFIX}{binding.spec.name}'
         entries[f'{path}.type'] = type_name
         if type_name:
-            entries[f'{path}.provider'] = registry.find_provider(type_name)
+            entries[f'{path}.provider'] = find_provider(type_name)
         entries.update(_list_transmission(binding))
         in_loop |= dict.fromkeys(linkage_joints(whole.description, binding.spec, fixed=True), True)
     for name, tunables in robot.named_tunables.items():

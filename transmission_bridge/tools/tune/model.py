@@ -23,7 +23,7 @@ from transmission_bridge.bridge.options import list_parameter_names, PREFIX, str
 from transmission_bridge.bridge.zeroing import compute_zero_offsets
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
-from transmission_bridge.tools.limit_report import joint_unit, UNKNOWN_UNIT
+from transmission_bridge.tools.robot import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
 from transmission_bridge.transmissions.robot import (
     compute_ratios_at,

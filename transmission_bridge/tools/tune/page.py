@@ -10,7 +10,8 @@ from functools import partial
 import math
 from typing import Any
 
-from transmission_bridge.tools.limit_report import transmission_limits, UNKNOWN_UNIT
+from transmission_bridge.tools.limit_report import transmission_limits
+from transmission_bridge.tools.robot import UNKNOWN_UNIT
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import Limits, Preview, TuneModel
 from transmission_bridge.tools.tune.robots import RobotState
