@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,18 +35,6 @@ _DECIMALS = 9
 _LEAST_SHARE = 1e-9
 
 
-class Crank(NamedTuple):
-    """
-    A joint of the model that is the motor's own crank; its armature is the motor's only one.
-
-    :param ratio: Motion of the motor per motion of the crank.
-    """
-
-    motor: Motor
-    joint: str
-    ratio: float
-
-
 @dataclass(frozen=True, eq=False)
 class Card:
     """
@@ -60,18 +47,18 @@ class Card:
     :param position: Positions of the joints, shape ``(k, n)``.
     :param reference: Index of the position closest to zero, for formats with one number.
     :param ratios: ``J`` at each position.
-    :param velocity: Largest speeds of the joints, shape ``(k, n)``.
-    :param effort: Largest efforts, shape ``(k, n)``.
-    :param friction: Coulomb friction if one joint moves, ``Σ_i |∂a_i/∂q_j| F_i``,
-        shape ``(k, n)``.
-    :param forms: By name, matrices at the joints, shape ``(k, n, n)``: ``armature``
-        ``J^-T I J^-1``, ``damping`` ``J^-T B J^-1`` (viscous friction), and the gains ``kp``,
-        ``kd``, ``J^-T K J^-1`` or as wanted.
-    :param gains: ``kp`` and ``kd`` at the motors, shape ``(k, m, m)``: as given, or ``Jᵀ K J``.
+    :param per_joint: The numbers of each joint by name, shape ``(k, n)``: ``velocity`` and
+        ``effort``, the largest ones; ``friction``, Coulomb friction if one joint moves,
+        ``Σ_i |∂a_i/∂q_j| F_i``; and the diagonals of the matrices at the joints.
+    :param matrices: By name, at the joints, shape ``(k, n, n)``: ``armature`` ``J^-T I J^-1``,
+        ``damping`` ``J^-T B J^-1`` (viscous friction), and the gains ``kp``, ``kd``,
+        ``J^-T K J^-1`` or as wanted. At the motors, shape ``(k, m, m)``: ``actuator_kp`` and
+        ``actuator_kd``, as given, or ``Jᵀ K J``.
     :param rest: Positions of the joints with the motors at zero, shape ``(n,)``, if the ratio is
         constant.
     :param ungiven: Joints without wanted gains, if others of the transmission have some.
-    :param cranks: Joints of the model that the motors turn, if it has them.
+    :param cranks: Joints of the model that are the own cranks of the motors, if it has them, with
+        the motion of the motor per motion of the crank. Their armature is the only one.
     :param remark: Why inertia and friction stay at the motors; empty if they are at the joints.
     """
 
@@ -81,20 +68,12 @@ class Card:
     position: Array
     reference: int
     ratios: Ratios
-    velocity: Array
-    effort: Array
-    friction: Array
-    forms: Mapping[str, Array]
-    gains: Mapping[str, Array]
+    per_joint: Mapping[str, Array]
+    matrices: Mapping[str, Array]
     rest: Array | None
     ungiven: tuple[str, ...]
-    cranks: tuple[Crank, ...]
+    cranks: tuple[tuple[Motor, str, float], ...]
     remark: str
-
-    @property
-    def matrices(self) -> dict[str, Array]:
-        """The matrices at the joints and, as ``actuator_kp`` and so on, at the motors."""
-        return {**self.forms, **{f'actuator_{name}': form for name, form in self.gains.items()}}
 
     @property
     def lost(self) -> dict[str, Array]:
@@ -115,13 +94,6 @@ class Card:
         """Whether a gain for each motor loses a part of the wanted gains of the joints."""
         return any(np.any(self.lost[f'actuator_{name}'] > _LEAST_SHARE) for name in GAINS)
 
-    @property
-    def per_joint(self) -> dict[str, Array]:
-        """The numbers of each joint by name, shape ``(k, n)``."""
-        of_forms = {name: np.einsum('kii->ki', form) for name, form in self.forms.items()}
-        limits = {'velocity': self.velocity, 'effort': self.effort, 'friction': self.friction}
-        return {**limits, **of_forms}
-
 
 def list_losses(card: Card) -> Iterator[str]:
     """Yield sentences about what one number for each joint and motor does not have."""
@@ -130,7 +102,7 @@ def list_losses(card: Card) -> Iterator[str]:
     if card.ungiven:
         yield f'{" and ".join(card.ungiven)} has no wanted gains: they are 0'
     is_coupled = (np.count_nonzero(card.ratios.jacobian[card.reference], axis=0) > 1).any()
-    if is_coupled and np.isfinite(card.effort).all():
+    if is_coupled and np.isfinite(card.per_joint['effort']).all():
         yield 'the effort limits of its joints are for one joint at a time, not simultaneous'
     shares = {name: float(share.max()) for name, share in card.lost.items()}
     if lost := {name: share for name, share in shares.items() if share > _LEAST_SHARE}:
@@ -169,10 +141,20 @@ def make_card(
         name: at_joints.map_to_joints(_make_diagonal(driving, number))
         for name, number in (('armature', 'rotor_inertia'), ('damping', 'viscous_friction'))
     }
-    gains: dict[str, Array] = {}
-    for name in GAINS:
-        forms[name], gains[name] = _map_gains(spec, driving, name, wanted, ratios, at_joints)
+    at_motors = {}
+    for gain in GAINS:
+        forms[gain], at_motors[f'actuator_{gain}'] = _map_gains(
+            spec, driving, gain, wanted, ratios, at_joints
+        )
+    frictions = np.array([motor.coulomb_friction for motor in driving])
+    per_joint = {
+        'velocity': velocity,
+        'effort': effort,
+        'friction': np.abs(at_joints.inverse).swapaxes(-2, -1) @ frictions,
+        **{name: np.einsum('kii->ki', form) for name, form in forms.items()},
+    }
     named = [name for name, _ in joints if wanted.get(name)]
+    cranks = getattr(transmission, 'driven_joints', ())
     return Card(
         name=spec.name,
         motors=driving,
@@ -180,24 +162,13 @@ def make_card(
         position=position,
         reference=reference,
         ratios=ratios,
-        velocity=velocity,
-        effort=effort,
-        friction=np.abs(at_joints.inverse).swapaxes(-2, -1)
-        @ np.array([motor.coulomb_friction for motor in driving]),
-        forms=forms,
-        gains=gains,
+        per_joint=per_joint,
+        matrices={**forms, **at_motors},
         rest=transmission.actuator_to_joint('position', np.zeros(m))
         if transmission.is_constant
         else None,
         ungiven=tuple(name for name, _ in joints if named and name not in named),
-        cranks=tuple(
-            map(
-                Crank,
-                driving,
-                getattr(transmission, 'driven_joints', ()),
-                transmission.actuator_reduction,
-            )
-        ),
+        cranks=tuple(zip(driving, cranks, transmission.actuator_reduction, strict=False)),
         remark=remark,
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.card.cards import Card, list_losses, make_card
-from transmission_bridge.tools.card.motors import read_motors
+from transmission_bridge.tools.card.motors import GAINS, read_motors
 from transmission_bridge.tools.card.simulators import write_isaac_lab, write_mjcf
 from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, UsageError
 from transmission_bridge.tools.limit_report import describe_range, format_range
@@ -47,20 +47,15 @@ def describe_card(card: Card) -> dict[str, Any]:
             {
                 'name': motor.name,
                 'ratio': {name: _find_range(ratio) for (name, _), ratio in ratios},
-                **{key: _find_range(x[:, index, index]) for key, x in card.gains.items()},
+                **{
+                    gain: _find_range(card.matrices[f'actuator_{gain}'][:, index, index])
+                    for gain in GAINS
+                },
                 'current': _find_range(np.array(motor.effort / motor.torque_constant)),
             }
         )
     for motor, joint, ratio in card.cranks:
-        size = abs(ratio)
-        crank = {
-            'ratio': ratio,
-            'velocity': motor.velocity / size,
-            'effort': motor.effort * size,
-            'friction': motor.coulomb_friction * size,
-            'armature': motor.rotor_inertia * size**2,
-            'damping': motor.viscous_friction * size**2,
-        }
+        crank = {'ratio': ratio, **motor.reflect(ratio)}
         numbers = {key: _find_range(np.array(x)) for key, x in crank.items()}
         cranks.append({'actuator': motor.name, 'joint': joint, **numbers})
     return {

@@ -16,7 +16,7 @@ As written by hand, in SI at the motor, and gains of joints at the joint::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 import math
 from typing import Any
@@ -32,31 +32,25 @@ from transmission_bridge.transmissions import RobotTransmissions
 #: The gains of a motor or of a joint.
 GAINS = ('kp', 'kd')
 
-#: Names in the file and in ``<param>``s; limits of an ``<actuator>`` are its ``<limit>``.
-NUMBERS = {
-    'rotor_inertia': 'inertia of the rotor, with gears at its speed [kg m², kg]',
-    'effort': 'largest effort [N m, N]; in the URDF the <limit>',
-    'velocity': 'largest speed [rad/s, m/s]; in the URDF the <limit>',
-    'torque_constant': 'effort per ampere [N m/A, N/A]',
-    'coulomb_friction': 'friction that does not depend on the speed [N m, N]',
-    'viscous_friction': 'friction per speed [N m s/rad, N s/m]',
-    'kp': 'gain of the position [N m/rad, N/m]',
-    'kd': 'gain of the velocity [N m s/rad, N s/m]',
-}
-
-#: Points of speed and largest effort; its largest values are limits.
+#: The number that is a list.
 CURVE = 'torque_speed_curve'
-
-#: Names in ``<param>``s.
-_OF_PARAMS = {*NUMBERS, CURVE} - {'effort', 'velocity'}
 
 
 @dataclass(frozen=True)
 class Motor:
     """
-    The numbers of a motor, in SI at the motor as in :data:`NUMBERS`; NaN if unknown.
+    The numbers of a motor, in SI at the motor; NaN if unknown.
 
-    :param torque_speed_curve: Speeds, rising, and the largest effort at each.
+    :param rotor_inertia: Inertia of the rotor, with gears at its speed [kg m², kg].
+    :param effort: Largest effort [N m, N]; in the URDF the ``<limit>``.
+    :param velocity: Largest speed [rad/s, m/s]; in the URDF the ``<limit>``.
+    :param torque_constant: Effort per ampere [N m/A, N/A].
+    :param coulomb_friction: Friction that does not depend on the speed [N m, N].
+    :param viscous_friction: Friction per speed [N m s/rad, N s/m].
+    :param kp: Gain of the position [N m/rad, N/m].
+    :param kd: Gain of the velocity [N m s/rad, N s/m].
+    :param torque_speed_curve: Speeds, rising, and the largest effort at each; the largest values
+        are limits.
     """
 
     name: str
@@ -70,6 +64,21 @@ class Motor:
     kd: float = math.nan
     torque_speed_curve: tuple[tuple[float, float], ...] = ()
 
+    def reflect(self, ratio: float) -> dict[str, float]:
+        """Return the numbers at a joint, with the motion of the motor per motion of it."""
+        size = abs(ratio)
+        return {
+            'velocity': self.velocity / size,
+            'effort': self.effort * size,
+            'friction': self.coulomb_friction * size,
+            'armature': self.rotor_inertia * size**2,
+            'damping': self.viscous_friction * size**2,
+        }
+
+
+#: Names in the file, and in ``<param>``s: there limits are the ``<limit>``.
+NUMBERS = [field.name for field in fields(Motor) if field.name != 'name']
+_OF_PARAMS = {*NUMBERS} - {'effort', 'velocity'}
 
 #: Several actuators may have the same motor; so many aliases expand to about 3**13 nodes at most.
 _MOST_ALIASES = 40
@@ -100,12 +109,12 @@ def read_motors(
         for member in binding.spec.actuators:
             where = f"'{description}', line {member.line}, actuator '{member.name}'"
             given: dict[str, Any] = {}
-            pairs = [(spec.name, spec.value) for spec in member.parameters]
-            for name, value in (pair for pair in pairs if pair[0] in _OF_PARAMS):
-                if given.setdefault(name, value) != value:
-                    raise UsageError(
-                        f'{where}: {name}: expected one value, found {given[name]!r} and {value!r}'
-                    )
+            for spec in member.parameters:
+                if spec.name not in _OF_PARAMS:
+                    continue
+                if (first := given.setdefault(spec.name, spec.value)) != spec.value:
+                    found = f'{first!r} and {spec.value!r}'
+                    raise UsageError(f'{where}: {spec.name}: expected one value, found {found}')
             for tunable in binding.tunables:  # perhaps with another value than in the text
                 if tunable.path[:2] == ('actuators', member.name) and tunable.path[2] in given:
                     given[tunable.path[2]] = repr(float(tunable.value))
@@ -147,9 +156,7 @@ def _check_names(value: Any, allowed: Sequence[str], where: str) -> dict[str, An
     return value
 
 
-def _read_numbers(
-    given: Any, where: str, allowed: Sequence[str] = (*NUMBERS, CURVE)
-) -> dict[str, Any]:
+def _read_numbers(given: Any, where: str, allowed: Sequence[str] = NUMBERS) -> dict[str, Any]:
     """Return the numbers of a member by name."""
     numbers: dict[str, Any] = {}
     for name, value in _check_names(given, allowed, where).items():

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 import math
 import re
 from typing import Any
@@ -78,8 +79,8 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
     n, m = card.ratios.jacobian.shape[1:]
     inverse = card.ratios.inverse[card.reference]
     if card.cranks:
-        for index, crank in enumerate(card.cranks):
-            yield from _list_drive(_take_gains(card, index), crank.joint, crank.ratio)
+        for index, (_, joint, ratio) in enumerate(card.cranks):
+            yield from _list_drive(_take_gains(card, index), joint, ratio)
     elif card.rest is not None and m == 1:
         jacobian = card.ratios.jacobian[0, :, 0]
         lead = int(np.abs(jacobian).argmax())
@@ -98,8 +99,8 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
                 for (name, _), value in zip(card.joints, row, strict=True)
                 if value
             )
-            numbers = _list_passive(motor, 1.0)
-            yield 'tendon', f'<fixed{_join(name=motor.name, **numbers)}>{terms}</fixed>'
+            passive = _join(name=motor.name) + _join_passive(motor, 1.0)
+            yield 'tendon', f'<fixed{passive}>{terms}</fixed>'
             if not card.has_gains_of_joints:
                 yield 'actuator', _make_actuator(motor, tendon=motor.name)
         for index, (name, _) in enumerate(card.joints if card.has_gains_of_joints else ()):
@@ -128,34 +129,31 @@ def _take_joint(card: Card, index: int) -> Motor:
 
 def _take_gains(card: Card, index: int) -> Motor:
     """Return a motor with the gains that follow for it."""
-    gains = {key: float(card.gains[key][card.reference, index, index]) for key in GAINS}
-    return Motor(**{**vars(card.motors[index]), **gains})
+    gains = {key: card.matrices[f'actuator_{key}'][card.reference] for key in GAINS}
+    own = {key: float(gain[index, index]) for key, gain in gains.items()}
+    return replace(card.motors[index], **own)
 
 
 def _list_drive(motor: Motor, joint: str, ratio: float) -> Iterator[tuple[str, str]]:
     """Yield the default class of a joint that a motor turns directly, and the actuator."""
-    if passive := _join(**_list_passive(motor, ratio)):
-        yield 'default', f'<default{_join(**{"class": joint})}><joint{passive}/></default>'
+    if passive := _join_passive(motor, ratio):
+        yield 'default', f'<default class={quoteattr(joint)}><joint{passive}/></default>'
     yield 'actuator', _make_actuator(motor, joint=joint, gear=ratio)
 
 
-def _list_passive(motor: Motor, ratio: float) -> dict[str, float]:
-    return {
-        'armature': motor.rotor_inertia * ratio**2,
-        'damping': motor.viscous_friction * ratio**2,
-        'frictionloss': motor.coulomb_friction * abs(ratio),
-    }
+def _join_passive(motor: Motor, ratio: float) -> str:
+    at = motor.reflect(ratio)
+    return _join(armature=at['armature'], damping=at['damping'], frictionloss=at['friction'])
 
 
 def _make_actuator(motor: Motor, **place: str | float) -> str:
     """Return an actuator: of the position if it has ``kp``, of the velocity with ``kd`` alone."""
-    has_kp, has_kd = (math.isfinite(x) and x != 0.0 for x in (motor.kp, motor.kd))
-    tag = 'position' if has_kp else 'velocity' if has_kd else 'motor'
-    gains = _join(**{'kp': motor.kp} if has_kp else {}, **{'kv': motor.kd} if has_kd else {})
+    kp, kv = _join(kp=motor.kp or math.nan), _join(kv=motor.kd or math.nan)
+    tag = 'position' if kp else 'velocity' if kv else 'motor'
     effort = ''
     if math.isfinite(motor.effort):
         effort = f' forcerange="{-motor.effort:.9g} {motor.effort:.9g}"'
-    return f'<{tag}{_join(name=motor.name, **place)}{gains}{effort}/>'
+    return f'<{tag}{_join(name=motor.name, **place)}{kp}{kv}{effort}/>'
 
 
 def _make_equality(joint: str, leader: str, offset: float, ratio: float) -> str:
@@ -187,9 +185,10 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
     yield ''
     yield 'ACTUATORS = {'
     for card in cards:
-        curve = None if len(card.position) > 1 else card.curve
+        effort, varies = card.per_joint['effort'], len(card.position) > 1
+        curve = None if varies else card.curve
         is_alone = card.ratios.jacobian.shape[1:] == (1, 1)
-        is_table = is_alone and len(card.position) > 1 and bool(np.isfinite(card.effort).all())
+        is_table = is_alone and varies and bool(np.isfinite(effort).all())
         kind = 'RemotizedPDActuatorCfg' if is_table else 'ImplicitActuatorCfg'
         kind = 'DCMotorCfg' if curve else kind
         yield f'    {card.name!r}: {kind}('
@@ -197,7 +196,7 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
         for option, number in _OPTIONS.items():
             values = _select_numbers(card, number)
             # Without a limit of its own: the table limits the effort.
-            if (values or option in _ISAAC_GAINS) and not (is_table and number == 'effort'):
+            if (values or number in GAINS) and not (is_table and number == 'effort'):
                 name = option.removesuffix('_sim') if curve else option
                 yield f'        {name}={values or None!r},'
         if curve:
@@ -209,7 +208,7 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
                 yield f'        # {number} of the motors at the joints: {values!r}'
         if is_table:
             yield '        joint_parameter_lookup=['
-            rows = np.stack([card.position[:, 0], card.ratios.inverse[:, 0, 0], card.effort[:, 0]])
+            rows = np.stack([card.position[:, 0], card.ratios.inverse[:, 0, 0], effort[:, 0]])
             chosen = np.linspace(0, len(card.position) - 1, min(_LOOKUP, len(card.position)))
             for row in rows.T[chosen.round().astype(int)].tolist():
                 yield f'            [{", ".join(f"{value:.9g}" for value in row)}],'
@@ -228,7 +227,6 @@ _OPTIONS = {
     'damping': 'kd',
     'armature': 'armature',
 }
-_ISAAC_GAINS = ('stiffness', 'damping')
 
 
 def _select_numbers(card: Card, number: str) -> Mapping[str, float]:
