@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from zoo.elements import ankle, leg, load, numbered, params, ratio, transmission, urdf, WRIST
 
-from transmission_bridge.tools.card.cards import make_card
-from transmission_bridge.tools.card.motors import CURVE, Motor, NUMBERS
+from transmission_bridge.tools.card.cards import CURVE, make_card, Motor, NUMBERS
 from transmission_bridge.transmissions.known_names import find_meaning
 
 #: A motor with every number; ``N`` is the ratio of the knee.
