@@ -124,7 +124,7 @@ def _list_sizes(compiled: CompiledRobot) -> dict[str, str]:
         'N_JOINTS': len(robot.joint_names),
         'N_TRANSMISSIONS': len(robot.bindings),
         'N_NAMES': len(live.tunables),
-        'N_VALUES': sum(live.counts.values()),
+        'N_VALUES': max(place.stop for place in live.places.values()),
         'N_START': sum(program.near.numel_in(2) for program in programs),
         'N_GIVEN': max(program.near.numel_in(0) for program in programs),
         'N_PLACES': max(program.near.numel_in(1) for program in programs),
@@ -151,14 +151,12 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
     unknown = [(which, *bound) for which, bounds in reshaping for bound in bounds.items()]
     ratios = {name for rule in live.rules.values() for name, _ in rule.factors}
     limits = []
-    for tunable in live.tunables:
-        smallest = sys.float_info.min if tunable.nonzero or tunable.name in ratios else 0.0
-        is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION
-        magnitudes = RATIOS if is_ratio else (smallest, math.inf)
-        lower = -math.inf if tunable.minimum is None else tunable.minimum
-        upper = math.inf if tunable.maximum is None else tunable.maximum
-        keeps = int(is_reversible(robot, tunable))
-        limits.append((tunable.value, lower, upper, *magnitudes, keeps))
+    for x in live.tunables:
+        lower = -math.inf if x.minimum is None else x.minimum
+        upper = math.inf if x.maximum is None else x.maximum
+        smallest = sys.float_info.min if x.nonzero or x.name in ratios else 0.0
+        sizes = RATIOS if x.path[-1] == MECHANICAL_REDUCTION else (smallest, math.inf)
+        limits.append((x.value, lower, upper, *sizes, int(is_reversible(robot, x))))
     steps = list(iterate_steps(compiled, _SAMPLES))
     arrays = (rows for step in steps for rows in (step.rows, step.mapped))
     return {
@@ -201,7 +199,7 @@ def _direction(compiled: CompiledRobot, direction: Direction) -> str:
         len(program.bindings),
         program.near.numel_in(2),
         0 if is_first else first.near.numel_in(2),
-        0 if is_first else live.counts[ACTUATOR_TO_JOINT],
+        0 if is_first else live.places[ACTUATOR_TO_JOINT].stop,
     )
     prefix = f'{compiled.name}_{letter}'
     entries = ', '.join(
@@ -256,18 +254,17 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         for binding in robot.bindings
         for actuator in binding.spec.actuators
     }
-    of_numbers = {tunable.name: tunable.unit or '-' for tunable in live.tunables}
-    # Names, and units of positions and of numbers.
-    lists: dict[str, tuple[Sequence[str], Sequence[str]]] = {
-        'actuator': (robot.actuator_names, [of_actuators[x] for x in robot.actuator_names]),
-        'joint': (robot.joint_names, [joint_unit(description, x) for x in robot.joint_names]),
-        'number': ([*of_numbers], [*of_numbers.values()]),
-        'transmission': ([binding.spec.name for binding in robot.bindings], ()),
+    # Names with units of positions and of numbers.
+    units: dict[str, dict[str, str]] = {
+        'actuator': {x: of_actuators[x] for x in robot.actuator_names},
+        'joint': {x: joint_unit(description, x) for x in robot.joint_names},
+        'number': {tunable.name: tunable.unit or '-' for tunable in live.tunables},
     }
+    names = {**units, 'transmission': [binding.spec.name for binding in robot.bindings]}
     enumerations = {}
-    for kind in ('actuator', 'joint', 'number'):
+    for kind in units:
         taken, lines = {'names'}, ['typedef enum {']  # 'names' is the array of texts
-        for member, unit in zip(*lists[kind], strict=True):
+        for member, unit in units[kind].items():
             identifier = re.sub('[^A-Za-z0-9_]', '_', member)
             while identifier in taken:
                 identifier += '_'
@@ -277,13 +274,13 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         enumerations[kind] = '\n'.join(lines)
     sides = '\n\n'.join(enumerations[kind] for kind in ('actuator', 'joint'))
     arrays = [
-        f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote, names)) or "  0"}\n}};'
-        for kind, (names, _) in lists.items()
+        f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote, texts)) or "  0"}\n}};'
+        for kind, texts in names.items()
     ]
     rows = {
         f'{kind.upper()}_ROWS': '\n'.join(
             f'| {index} | {_plain(member)} | {unit} |'
-            for index, (member, unit) in enumerate(zip(*lists[kind], strict=True))
+            for index, (member, unit) in enumerate(units[kind].items())
         )
         for kind in ('actuator', 'joint')
     }

@@ -18,6 +18,7 @@ from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description import ParameterSpec
+from transmission_bridge.interfaces import JOINT_TO_ACTUATOR
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions import Binding, Registry, RobotTransmissions
@@ -77,7 +78,7 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
     # Other machines round differently, and the tables stand after the numbers of both directions.
     text = re.sub(r'/\*.*?\*/', '', compiled.functions, flags=re.DOTALL)
     text = re.sub(r'\b\d+\.\d*(e[+-]?\d+)?', lambda number: _rounded(float(number[0])), text)
-    live = compiled.live.values[: sum(compiled.live.counts.values())].tolist()
+    live = compiled.live.values[: compiled.live.places[JOINT_TO_ACTUATOR].stop].tolist()
     entries[FUNCTIONS] = hash_text(f'{text}{" ".join(map(_rounded, live))}')
     made: Fingerprint = json.loads(json.dumps(entries, allow_nan=False))
     return made
@@ -118,19 +119,13 @@ def list_differences(compiled: Fingerprint, robot: Fingerprint) -> list[str]:
     lines = []
     for name in dict.fromkeys((*compiled, *robot)):
         one, other = compiled.get(name), robot.get(name)
-        if isinstance(one, float) and isinstance(other, float):
-            # Lengths that a type computes are rounded by the machine.
-            is_same = math.isclose(one, other, rel_tol=1e-12)
-        else:
-            is_same = one == other
-        if not is_same:
-            lines.append(f'{name}: compiled {_word(compiled, name)}, robot {_word(robot, name)}')
+        # Lengths that a type computes are rounded by the machine.
+        is_number = isinstance(one, float) and isinstance(other, float)
+        if one != other and not (is_number and math.isclose(one, other, rel_tol=1e-12)):
+            values = (each.get(name, 'none') for each in (compiled, robot))
+            words = (x if type(x) is str else json.dumps(x, ensure_ascii=False) for x in values)
+            lines.append('{}: compiled {}, robot {}'.format(name, *words))
     return lines if len(lines) < 2 else [x for x in lines if not x.startswith(f'{FUNCTIONS}: ')]
-
-
-def _word(fingerprint: Fingerprint, name: str) -> str:
-    value = fingerprint.get(name, 'none')
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:
