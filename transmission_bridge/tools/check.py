@@ -40,6 +40,7 @@ from transmission_bridge.tools.cli import (
     wrapped,
 )
 from transmission_bridge.tools.limit_report import (
+    COLUMNS,
     describe_limits,
     format_range,
     limit_findings,
@@ -133,13 +134,9 @@ def check(
         }
     findings += list_parameter_names(transmissions).findings
     if strict:
-        findings = [
-            replace(finding, severity='error') if finding.fatal_if_strict else finding
-            for finding in findings
-        ]
+        findings = [replace(x, severity='error') if x.fatal_if_strict else x for x in findings]
     findings.sort(key=lambda finding: finding.line or 0)
-    specs: list[TransmissionSpec | RejectedTransmission] = [*robot.transmissions, *robot.rejected]
-    specs.sort(key=lambda spec: spec.line or 0)
+    specs = sorted((*robot.transmissions, *robot.rejected), key=lambda spec: spec.line or 0)
     document = {
         'robot': robot.name,
         'transmissions': [_describe_transmission(spec, loaded, setup.numbers) for spec in specs],
@@ -154,11 +151,8 @@ def check(
             for name, units in transmissions.units.items()
         },
         'findings': [
-            {
-                **{key: getattr(finding, key) for key in ('severity', 'line', 'path')},
-                'message': finding.text,
-            }
-            for finding in findings
+            {'severity': x.severity, 'line': x.line, 'path': x.path, 'message': x.text}
+            for x in findings
         ],
     }
     return document, findings
@@ -259,7 +253,7 @@ def _list_table_lines(
 ) -> Iterator[str]:
     """Yield a line for each transmission, and the rows of its members below it."""
     tables = [list(_list_rows(transmission, units)) for transmission in transmissions]
-    rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, _COLUMNS), 'UNIT')]
+    rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, COLUMNS), 'UNIT')]
     heading, *lines = aligned([*rows, *chain(*tables)], right=range(2, 8))
     yield f'  {heading}'
     for part, table in zip(transmissions, tables, strict=True):
@@ -272,10 +266,6 @@ def _list_table_lines(
             yield from (name, f'    {type_name}')
         yield from (f'  {row}' for row in lines[: len(table)])
         del lines[: len(table)]
-
-
-#: Columns of limits.
-_COLUMNS = ('lower', 'upper', 'velocity', 'effort')
 
 
 def _list_rows(part: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -291,7 +281,7 @@ def _list_rows(part: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tu
             if kind == 'joint' or limits is None:
                 continue
             stated, of_driver = part['own_actuator_limits'][number], units.get(member['name'])
-            if any(stated[column] is not None for column in _COLUMNS):
+            if any(stated[column] is not None for column in COLUMNS):
                 yield ('', '  own limits', '', '', *_list_cells(stated))
             if of_driver:
                 yield ('', '  in its driver', '', '', *_list_cells(limits, of_driver))
@@ -302,8 +292,8 @@ def _list_cells(
 ) -> tuple[str, ...]:
     """Return the limits of a member in SI, or in the units of its driver, and their unit."""
     if limits is None:
-        return ('',) * (len(_COLUMNS) + 1)
-    values = [limits[column] for column in _COLUMNS]
+        return ('',) * (len(COLUMNS) + 1)
+    values = [limits[column] for column in COLUMNS]
     if units is None:
         return (*map(format_range, values), limits['units'][FIELDS[0]])
 
