@@ -193,6 +193,14 @@ def _describe_transmission(
 # -- text ----------------------------------------------------------------------------------------
 
 
+#: Lists of joints in the JSON, and their titles.
+_JOINTS = {
+    'pass_through': 'passed through (no transmission)',
+    'without_velocity_limit': 'without a velocity limit (max_step does not check them)',
+    'not_bridged': 'not bridged (transmission rejected)',
+}
+
+
 def text_lines(
     document: Mapping[str, Any], findings: Sequence[Finding], file: str, width: int | None
 ) -> Iterator[str]:
@@ -223,15 +231,8 @@ def text_lines(
     if ratios:
         title = wrapped('ratios that vary, over the allowed positions', width)
         blocks.append([title, *(f'  {line}' for line in aligned(ratios, right=(3,)))])
-    for title, joints in (
-        ('passed through (no transmission)', document['pass_through']),
-        (
-            'without a velocity limit (max_step does not check them)',
-            document['without_velocity_limit'],
-        ),
-        ('not bridged (transmission rejected)', document['not_bridged']),
-    ):
-        if joints:
+    for key, title in _JOINTS.items():
+        if joints := document[key]:
             count = counted(len(joints), 'joint')
             blocks.append([wrapped(f'{count} {title}: {printable(", ".join(joints))}', width)])
     if findings:
@@ -316,8 +317,8 @@ def _list_finding_lines(
     """Yield a line for the findings that differ only in names and lines."""
     names = {
         member['name']
-        for transmission in transmissions
-        for member in (transmission, *transmission['joints'], *transmission['actuators'])
+        for part in transmissions
+        for member in (part, *part['joints'], *part['actuators'])
     }
     groups: dict[tuple[str, str], list[tuple[Finding, str]]] = {}
     for finding in findings:
