@@ -136,7 +136,8 @@ def check(
     if strict:
         findings = [replace(x, severity='error') if x.fatal_if_strict else x for x in findings]
     findings.sort(key=lambda finding: finding.line or 0)
-    specs = sorted((*robot.transmissions, *robot.rejected), key=lambda spec: spec.line or 0)
+    specs: list[TransmissionSpec | RejectedTransmission] = [*robot.transmissions, *robot.rejected]
+    specs.sort(key=lambda spec: spec.line or 0)
     document = {
         'robot': robot.name,
         'transmissions': [_describe_transmission(spec, loaded, setup.numbers) for spec in specs],
@@ -180,13 +181,11 @@ def _describe_transmission(
     for side in ('joints', 'actuators'):
         document[side] = []
         for member in getattr(spec, side):
-            name = member if isinstance(member, str) else member.name
-            path = f'{PREFIX}{spec.name}.{side}.{name}.'
-            numbers = {
-                key: tuned.get(path + key, getattr(member, key, None))
-                for key in ('role', 'mechanical_reduction', 'offset')
-            }
-            document[side].append({'name': name, **numbers})
+            entry = {'name': getattr(member, 'name', member)}
+            path = f'{PREFIX}{spec.name}.{side}.{entry["name"]}.'
+            for key in ('role', 'mechanical_reduction', 'offset'):
+                entry[key] = tuned.get(path + key, getattr(member, key, None))
+            document[side].append(entry)
     return {**document, **(limits or {})}
 
 

@@ -344,7 +344,7 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
         if len(samples) and np.ptp(samples, axis=0).all():
             reached = np.empty_like(ends)
             for joint, side in np.ndindex(ends.shape):
-                end = ends[joint, side]
+                end = float(ends[joint, side])
                 reached[joint, side] = _follow_to_end(transmission, samples, joint, end)
     # An end as close as this has been advised, and its digits were rounded.
     is_reached = np.abs(reached - ends) < _ADVISED * np.abs(ends).max(axis=1, keepdims=True)

@@ -172,5 +172,5 @@ def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
                 f'{printable(", ".join(bindings)) or "none"}'
             )
     wanted = [bindings[name] for name in names if name in bindings] if names else robot.bindings
-    numbers = sorted({joint for binding in wanted for joint in binding.all_joints})
-    return [robot.joint_names[number] for number in numbers]
+    places = sorted({joint for binding in wanted for joint in binding.all_joints})
+    return [robot.joint_names[place] for place in places]

@@ -119,9 +119,10 @@ def list_differences(compiled: Fingerprint, robot: Fingerprint) -> list[str]:
     lines = []
     for name in dict.fromkeys((*compiled, *robot)):
         one, other = compiled.get(name), robot.get(name)
-        # Lengths that a type computes are rounded by the machine.
         is_number = isinstance(one, float) and isinstance(other, float)
-        if one != other and not (is_number and math.isclose(one, other, rel_tol=1e-12)):
+        # Lengths that a type computes are rounded by the machine.
+        is_close = is_number and math.isclose(compiled[name], robot[name], rel_tol=1e-12)
+        if one != other and not is_close:
             values = (each.get(name, 'none') for each in (compiled, robot))
             words = (x if type(x) is str else json.dumps(x, ensure_ascii=False) for x in values)
             lines.append('{}: compiled {}, robot {}'.format(name, *words))

@@ -102,7 +102,11 @@ def list_ros2_control_values(
         for joint, actuator in zip(joints, actuators, strict=False)
     }
     names = ('' if each.is_identity else each.spec.name for each in robot.bindings)
-    loadable = _list_loadable(compiled)
+    loadable = {
+        index: each
+        for index, each in enumerate(robot.bindings)
+        if not each.is_identity and each.spec.type not in _KNOWN_TYPES
+    }
     values = {
         'MEMBERS': _lines(
             _braces((quote(name), *(_braces(map(str, x)) for x in (joints, actuators, ends))))
@@ -164,6 +168,12 @@ def _list_facts(
 ) -> Iterator[str]:
     """Yield initializers of ``Fact``, of joints with the transmission that they decide."""
     robot = compiled.robot
+
+    def name_number(found: re.Match[str]) -> str:
+        """Return '@' and the index of the number with a mark, or '*' if a file has its value."""
+        k = round((float(found[0]) / _MARK - 1) * 2**20) - 1
+        return '*' if numbers[k].is_given else f'@{k}'
+
     now = _collect(parse_xml(description_text(_mark_numbers(compiled, data, numbers))))
     before = _collect(parse_xml(description_text(data)))
     # What a type does not read is a parameter of the driver.
@@ -188,7 +198,7 @@ def _list_facts(
         for place, text in now.items():
             path = place.removeprefix(start)
             if place == start or (path != place and path[0] == '/'):
-                words = '*' if path in drivers else _name_numbers(text, numbers)
+                words = '*' if path in drivers else _MARKED.sub(name_number, text)
                 cells = (f'transmission[{spec.name}]{path}', before.get(place, ''), words)
                 yield _braces((str(index), *map(quote, cells)))
 
@@ -207,16 +217,6 @@ def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Numbe
     return editor.result()
 
 
-def _name_numbers(text: str, numbers: Sequence[_Number]) -> str:
-    """Replace marks by '@' and the index of the number, or by '*' if a file has its value."""
-
-    def name(found: re.Match[str]) -> str:
-        k = round((float(found[0]) / _MARK - 1) * 2**20) - 1
-        return '*' if numbers[k].is_given else f'@{k}'
-
-    return _MARKED.sub(name, text)
-
-
 def _collect(element: Element, path: str = '') -> dict[str, str]:
     """Return texts of elements and attributes by place, as the component collects them."""
     texts = {path: element.text} if element.text else {}
@@ -231,15 +231,6 @@ def _collect(element: Element, path: str = '') -> dict[str, str]:
 
 
 # -- plugin --------------------------------------------------------------------------------------
-
-
-def _list_loadable(compiled: CompiledRobot) -> dict[int, Binding]:
-    """Return the transmissions that need a plugin, by their index."""
-    return {
-        index: each
-        for index, each in enumerate(compiled.robot.bindings)
-        if not each.is_identity and each.spec.type not in _KNOWN_TYPES
-    }
 
 
 def _describe_loadable(compiled: CompiledRobot, index: int, binding: Binding) -> str:

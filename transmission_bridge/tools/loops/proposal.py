@@ -85,21 +85,17 @@ class Motions:
     names: tuple[str, ...]
     bases: tuple[Array, ...]
 
-    def _rows(self, joints: Sequence[str]) -> list[Array]:
-        places = [self.names.index(name) for name in joints]
-        return [basis[places] for basis in self.bases]
-
     def rank(self, joints: Sequence[str]) -> int:
         """Return how many of these joints move independently."""
-        return max(
-            (int(np.linalg.matrix_rank(row, ZERO)) for row in self._rows(joints) if row.size),
-            default=0,
-        )
+        places = [self.names.index(name) for name in joints]
+        rows = (basis[places] for basis in self.bases)
+        return max((int(np.linalg.matrix_rank(x, ZERO)) for x in rows if x.size), default=0)
 
     def list_determined(self, joints: Sequence[str]) -> list[str]:
         """Return the joints that these joints determine."""
-        rest = np.zeros(len(self.names))
-        for rows, basis in zip(self._rows(joints), self.bases, strict=True):
+        places, rest = [self.names.index(name) for name in joints], np.zeros(len(self.names))
+        for basis in self.bases:
+            rows = basis[places]
             across = basis - basis @ np.linalg.pinv(rows, ZERO) @ rows
             rest = np.maximum(rest, np.linalg.norm(across, axis=1))
         return [name for name, size in zip(self.names, rest, strict=True) if size < ZERO]

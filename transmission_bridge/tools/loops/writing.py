@@ -90,7 +90,7 @@ def add_transmissions(
         if component.name in joints
     }
     blocks = {id(block): block for block in owners.values()}
-    taken = {spec.name for spec in (*robot.transmissions, *robot.rejected)}
+    taken = {spec.name for spec in robot.transmissions} | {spec.name for spec in robot.rejected}
     lines = [
         *(line for m in mechanisms for line in _linkage_lines(m, _new_name(m.name, taken))),
         *(line for c in couplings for line in _coupling_lines(c, _new_name(c.name, taken))),
