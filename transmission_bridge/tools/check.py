@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge check``: the content of a description, and its findings."""
+"""
+``transmission_bridge check``: the content of a description, and its findings.
+
+The text is made from the JSON alone. Programs of users read the keys of the JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge convert``: convert recordings between actuator and joint space."""
+"""
+``transmission_bridge convert``: convert recordings between actuator and joint space.
+
+Messages take the paths of a running bridge; rosbags alone reads and writes the files.
+"""
 
 from __future__ import annotations
 

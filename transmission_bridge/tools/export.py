@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge export``: write tuned numbers into the description, or its ranges."""
+"""
+``transmission_bridge export``: write tuned numbers into the description, or its ranges.
+
+``calibrate`` and ``tune`` write their numbers by :func:`render_numbers`, and ``compile`` finds the
+places of numbers by :func:`write_number`. Every byte beside the numbers stays unchanged.
+"""
 
 from __future__ import annotations
 

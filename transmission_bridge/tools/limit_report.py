@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of each transmission: of actuators from those of the joints, and back."""
+"""
+The limits of each transmission: of actuators from those of the joints, and back.
+
+``check`` prints them, cards and the page of ``tune`` read them. Nothing here is kept.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge plot``: a picture of the drive of a robot. Needs matplotlib."""
+"""
+``transmission_bridge plot``: a picture of the drive of a robot. Needs matplotlib.
+
+The same robot gives the same bytes. Sizes and colours are free to change.
+"""
 
 from __future__ import annotations
 

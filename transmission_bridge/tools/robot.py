@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a command, the parameters of its bridge, and the units of its members."""
+"""
+The robot of a command, the parameters of its bridge, and the units of its members.
+
+Every command that reads a description begins here. Messages name the file and the line.
+"""
 
 from __future__ import annotations
 

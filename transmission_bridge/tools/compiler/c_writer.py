@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Write the maps of a robot as a folder of C that builds by itself."""
+"""
+Write the maps of a robot as a folder of C that builds by itself.
+
+The templates have everything that does not depend on the robot. Programs of users rely on the
+header and on the bits of the status; the order of arrays is that of ``templates/source.c``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The maps of a robot as they become C: their live numbers, their model, and their operations."""
+"""
+The maps of a robot as they become C: their live numbers, their model, and their operations.
+
+The writers and the fingerprint read it. The order of its numbers and the operations on them are
+those of ``templates/source.c``: a change of one is a change of both.
+"""
 
 from __future__ import annotations
 

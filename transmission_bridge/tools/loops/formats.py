@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a file states about loops, in the names of the URDF, and the YAML files of other tools."""
+"""
+What a file states about loops, in the names of the URDF, and the YAML files of other tools.
+
+Readers return :class:`Found`, from which ``proposal`` makes the transmissions. To add a format,
+write a reader and name it in the command.
+"""
 
 from __future__ import annotations
 

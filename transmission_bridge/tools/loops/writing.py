@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Write frames and transmissions into a URDF; every other byte stays unchanged."""
+"""
+Write frames and transmissions into a URDF; every other byte stays unchanged.
+
+It is the last step of ``loops``: the result is loaded, and refused if it has new errors.
+"""
 
 from __future__ import annotations
 
