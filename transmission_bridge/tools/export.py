@@ -16,11 +16,7 @@ import os
 import re
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
-from transmission_bridge.description import (
-    load_description,
-    TransmissionEnd,
-    TransmissionSpec,
-)
+from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_lerobot

@@ -20,11 +20,7 @@ from transmission_bridge.description import Finding
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
 from transmission_bridge.tools.robot import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
-from transmission_bridge.transmissions import (
-    Binding,
-    RobotTransmissions,
-    Transmission,
-)
+from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
 from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 

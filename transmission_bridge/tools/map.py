@@ -13,11 +13,7 @@ import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds, DriverUnits
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    JOINT_TO_ACTUATOR,
-    quantity_of,
-)
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR, quantity_of
 from transmission_bridge.tools.cli import (
     aligned,
     Console,

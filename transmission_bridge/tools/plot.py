@@ -34,12 +34,7 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.robot import robot_of_command
-from transmission_bridge.transmissions import (
-    Binding,
-    Domain,
-    ParameterPath,
-    RobotTransmissions,
-)
+from transmission_bridge.transmissions import Binding, Domain, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 
 # -- Curves --------------------------------------------------------------------------------------

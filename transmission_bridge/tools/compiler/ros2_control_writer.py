@@ -28,12 +28,7 @@ from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
 from transmission_bridge.tools.compiler.c_writer import literal, quote
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.tools.export import write_number
-from transmission_bridge.transmissions import (
-    ACTUATOR_LIMITS,
-    Binding,
-    RobotTransmissions,
-    Tunable,
-)
+from transmission_bridge.transmissions import ACTUATOR_LIMITS, Binding, RobotTransmissions, Tunable
 from transmission_bridge.transmissions.linkage import linkage_joints
 from transmission_bridge.transmissions.robot import ActuatorUnits
 
