@@ -25,7 +25,6 @@ from transmission_bridge.bridge import (
 from transmission_bridge.bridge.options import (
     BridgeOptions,
     HOSTED,
-    split_pairs,
     TunedFile,
     warn_of_lost_names,
 )
@@ -184,10 +183,7 @@ class TransmissionBridge(LifecycleNode):
         robot = load_transmissions(description_source.read_description(text), options)
         self._log_findings(finding for finding in robot.findings if finding.severity != 'info')
         self._log_findings(warn_of_endless_commands(robot.description, options.command_timeout))
-        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
-            pairs = split_pairs(option, getattr(options, option))
-            actuators = pairs.values() if option == 'actuator_names' else pairs
-            self._log_findings(warn_of_lost_names(option, actuators, robot.lost_actuators))
+        self._log_findings(warn_of_lost_names(options, robot.lost_actuators))
         if not robot.joint_names:
             errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(

@@ -10,7 +10,7 @@ Every command that reads a description begins here. Messages name the file and t
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 import sys
@@ -126,12 +126,7 @@ class BridgeSetup:
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
             robot = load_transmissions(load_description(description), self.options)
             self.periods(robot)
-        notes = []
-        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
-            pairs = split_pairs(option, getattr(self.options, option))
-            names: Iterable[str] = pairs.values() if option == 'actuator_names' else pairs
-            lost = warn_of_lost_names(option, names, robot.lost_actuators)
-            notes += [finding.text for finding in lost]
+        notes = [x.text for x in warn_of_lost_names(self.options, robot.lost_actuators)]
         tunables, unused = list_parameter_names(robot).tunables, f"'{self.file}': not used"
         if unknown := [name for name in self.numbers if name not in tunables]:
             notes.append(f'{unused}, this robot has no such number: {shortened(unknown)}')

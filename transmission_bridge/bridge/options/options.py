@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, Field, field, fields
 import math
 import re
@@ -301,21 +301,18 @@ RECORDED = BridgeOptions(state_timeout=0.0)
 # -- Entries that do not fit the robot -----------------------------------------------------------
 
 
-def warn_of_lost_names(
-    option: str, names: Iterable[str], lost: Mapping[str, str]
-) -> tuple[Finding, ...]:
+def warn_of_lost_names(options: BridgeOptions, lost: Mapping[str, str]) -> Iterator[Finding]:
     """
-    Return a warning for each actuator of an option that belongs to a rejected transmission.
+    Yield a warning for each actuator that an option names and that is not usable.
 
-    :param option: Name of the option.
-    :param names: The actuators that it names.
     :param lost: Actuators of rejected transmissions, with the reason.
     """
-    return tuple(
-        Finding('warning', f"{option}: '{name}' is left out, {lost[name]}", subject=name)
-        for name in dict.fromkeys(names)
-        if name in lost
-    )
+    for option in ('actuator_names', 'wrap_period', 'actuator_units'):
+        pairs = split_pairs(option, getattr(options, option))
+        for name in dict.fromkeys(pairs.values() if option == 'actuator_names' else pairs):
+            if name in lost:
+                text = f"{option}: '{name}' is left out, {lost[name]}"
+                yield Finding('warning', text, subject=name)
 
 
 # -- Names of the parameters that hold the numbers of transmissions ------------------------------

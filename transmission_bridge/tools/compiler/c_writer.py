@@ -183,33 +183,28 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
 
 def _direction(compiled: CompiledRobot, direction: Direction) -> str:
     """Return the definition of a direction."""
-    program, live = compiled.programs[direction], compiled.live
-    is_first = direction == ACTUATOR_TO_JOINT
-    first = compiled.programs[ACTUATOR_TO_JOINT]
-    name, letter = ('to_joint', 'j') if is_first else ('to_actuator', 'a')
+    near, live = compiled.programs[direction].near, compiled.live
+    # Numbers of the other direction stand before its own.
+    name, letter, before = 'to_joint', 'j', (0, 0)
+    if direction != ACTUATOR_TO_JOINT:
+        first = compiled.programs[ACTUATOR_TO_JOINT].near
+        before = first.numel_in(2), live.places[ACTUATOR_TO_JOINT].stop
+        name, letter = 'to_actuator', 'a'
+    owners = compiled.owners[direction]
     sides = (side for member in compiled.members[direction] for side in member)
-    members = [number for side in sides for number in (len(side), *side)]
     arrays = {
         'tables': [table.start if len(table) else -1 for table in live.tables[direction]],
-        'owners': compiled.owners[direction],
-        'members': members,
+        'owners': owners,
+        'members': [number for side in sides for number in (len(side), *side)],
     }
     lines = [
         f'static const int {name}_{array}[] = {{\n{_wrap(map(str, entries or (0,)))}\n}};'
         for array, entries in arrays.items()
     ]
-    sizes = (
-        program.near.numel_in(0) // ROWS,
-        program.near.numel_out(0) // ROWS,
-        len(program.bindings),
-        program.near.numel_in(2),
-        0 if is_first else first.near.numel_in(2),
-        0 if is_first else live.places[ACTUATOR_TO_JOINT].stop,
-    )
-    prefix = f'{compiled.name}_{letter}'
-    entries = ', '.join(
-        [f'{prefix}_near', f'{prefix}_full', *map(str, sizes), *(f'{name}_{a}' for a in arrays)]
-    )
+    ends = (near.numel_in(0) // ROWS, near.numel_out(0) // ROWS)
+    sizes = map(str, (*ends, len(owners), near.numel_in(2), *before))
+    functions = (f'{compiled.name}_{letter}_{kind}' for kind in ('near', 'full'))
+    entries = ', '.join([*functions, *sizes, *(f'{name}_{array}' for array in arrays)])
     definition = f'static const struct direction {name} = {{\n  {entries}\n}};'
     return '\n'.join([*lines, definition])
 
