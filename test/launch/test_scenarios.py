@@ -57,7 +57,7 @@ def test_crashes_of_driver_and_bridge(start_process, harness, peer):
     def start(name):
         words = [f'{key}:={value}' for key, value in PARAMETERS[name].items()]
         line = ['--urdf', URDF, '--ros-args', *(each for word in words for each in ('-p', word))]
-        module = f'transmission_bridge.ros.{name}_main'
+        module = f'transmission_bridge.ros.main {name}_node'
         processes[name] = start_process(module, *line, env=harness.KILLED)
 
     start('driver')

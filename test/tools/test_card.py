@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from zoo.elements import ankle, leg, load, numbered, params, ratio, transmission, urdf, WRIST
 
-from transmission_bridge.tools.card.cards import make_card
-from transmission_bridge.tools.card.motors import CURVE, Motor, NUMBERS
+from transmission_bridge.tools.card.cards import CURVE, make_card, Motor, NUMBERS
 from transmission_bridge.transmissions.known_names import find_meaning
 
 #: A motor with every number; ``N`` is the ratio of the knee.
@@ -109,13 +108,13 @@ def test_kinetic_energy_and_efforts_are_those_of_the_motors():
     for sample in range(0, len(card.position), len(card.position) // 7):
         q, rate = card.position[sample], rng.normal(size=2)
         a_rate = robot.joint_to_actuator('velocity', rate, at=q)
-        assert rate @ card.forms['armature'][sample] @ rate == pytest.approx(
+        assert rate @ card.matrices['armature'][sample] @ rate == pytest.approx(
             1e-4 * a_rate @ a_rate
         )
         # The other joint's effort is free: the best one leaves both motors at their limit.
         jacobian = np.stack([robot.joint_to_actuator('effort', e, at=q) for e in np.eye(2)], -1)
         best = np.abs([np.linalg.solve(jacobian, [60.0, s * 60.0]) for s in (1, -1)]).max(axis=0)
-        np.testing.assert_allclose(card.effort[sample], best)
+        np.testing.assert_allclose(card.per_joint['effort'][sample], best)
 
 
 def test_wanted_gains_of_joints_become_those_of_the_motors(numbers):
@@ -247,7 +246,7 @@ def test_a_wrong_number_is_named_with_file_motor_expectation_and_finding(
 def test_names_of_params_are_the_drivers_and_documented(run):
     """No name means a reduction, an offset or a limit, so ``check`` lists it as information."""
     rows = {row.split('`')[1] for row in DOCUMENTS['compile.md'].rows('The card')}
-    assert rows == {*NUMBERS, CURVE}
+    assert rows == {*NUMBERS}
     assert [find_meaning(name) for name in {*MOTOR, CURVE}] == [''] * 7
     findings = run('check', '-', '--json', stdin=KNEE.encode()).json['findings']
     left = [each['severity'] for each in findings if 'left to the driver' in each['message']]

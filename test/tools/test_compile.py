@@ -172,7 +172,7 @@ def test_c_is_python_to_the_last_bit(name, robots, build, campaign):
     answered = 0
     for step in iterate_steps(compiled, 300 * campaign, seed=5):
         if step.which >= 0:
-            assert maps.set_number(step.which, step.value) == 0
+            assert maps.set_number(step.which, step.rows.item()) == 0
             continue
         out, status = maps.map_rows(step.direction, step.rows, step.rows[-1])
         assert np.array_equal(out, step.mapped, equal_nan=True)

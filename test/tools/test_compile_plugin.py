@@ -108,6 +108,17 @@ def test_each_type_that_ros2_control_lacks_has_a_class(compile_robot):
     assert read_classes(compile_robot(ROBOT)) == [ANKLE, LIFT]
 
 
+def test_standard_input_gives_the_same_files(compile_robot, run, tmp_path):
+    """A description is read once: a pipe has no second one."""
+    folder, piped = compile_robot(ROBOT), tmp_path / 'piped'
+    options = ('--output', piped, '--name', 'leg_map', '--ros2-control')
+    result = run('compile', '-', *options, stdin=ROBOT.encode())
+    assert result.code == 0, result.err
+    assert list_files(piped) == list_files(folder)
+    for name in list_files(folder):
+        assert (piped / name).read_bytes() == (folder / name).read_bytes(), name
+
+
 def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, tmp_path):
     """ros2_control reads the description, which does not have the numbers of a parameter file."""
     numbers = tmp_path / 'numbers.yaml'

@@ -94,7 +94,7 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
 
     def start(*settings, program='bridge'):
         words = ['--urdf', mixed_robot, '--ros-args', '-r', '__ns:=/left', *settings]
-        return start_process(f'transmission_bridge.ros.{program}_main', *words)
+        return start_process(f'transmission_bridge.ros.main {program}_node', *words)
 
     bridge = start('-p', 'autostart:=false')
     peer.spin_until(lambda: peer.state(f'/{node}') == 'unconfigured', 'the bridge')

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge check``: the content of a description, and its findings."""
+"""
+``transmission_bridge check``: the content of a description, and its findings.
+
+The text is made from the JSON alone. Programs of users read the keys of the JSON.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +44,7 @@ from transmission_bridge.tools.cli import (
     wrapped,
 )
 from transmission_bridge.tools.limit_report import (
+    COLUMNS,
     describe_limits,
     format_range,
     limit_findings,
@@ -133,10 +138,7 @@ def check(
         }
     findings += list_parameter_names(transmissions).findings
     if strict:
-        findings = [
-            replace(finding, severity='error') if finding.fatal_if_strict else finding
-            for finding in findings
-        ]
+        findings = [replace(x, severity='error') if x.fatal_if_strict else x for x in findings]
     findings.sort(key=lambda finding: finding.line or 0)
     specs: list[TransmissionSpec | RejectedTransmission] = [*robot.transmissions, *robot.rejected]
     specs.sort(key=lambda spec: spec.line or 0)
@@ -154,11 +156,8 @@ def check(
             for name, units in transmissions.units.items()
         },
         'findings': [
-            {
-                **{key: getattr(finding, key) for key in ('severity', 'line', 'path')},
-                'message': finding.text,
-            }
-            for finding in findings
+            {'severity': x.severity, 'line': x.line, 'path': x.path, 'message': x.text}
+            for x in findings
         ],
     }
     return document, findings
@@ -186,17 +185,23 @@ def _describe_transmission(
     for side in ('joints', 'actuators'):
         document[side] = []
         for member in getattr(spec, side):
-            name = member if isinstance(member, str) else member.name
-            path = f'{PREFIX}{spec.name}.{side}.{name}.'
-            numbers = {
-                key: tuned.get(path + key, getattr(member, key, None))
-                for key in ('role', 'mechanical_reduction', 'offset')
-            }
-            document[side].append({'name': name, **numbers})
+            entry = {'name': getattr(member, 'name', member)}
+            path = f'{PREFIX}{spec.name}.{side}.{entry["name"]}.'
+            for key in ('role', 'mechanical_reduction', 'offset'):
+                entry[key] = tuned.get(path + key, getattr(member, key, None))
+            document[side].append(entry)
     return {**document, **(limits or {})}
 
 
 # -- text ----------------------------------------------------------------------------------------
+
+
+#: Lists of joints in the JSON, and their titles.
+_JOINTS = {
+    'pass_through': 'passed through (no transmission)',
+    'without_velocity_limit': 'without a velocity limit (max_step does not check them)',
+    'not_bridged': 'not bridged (transmission rejected)',
+}
 
 
 def text_lines(
@@ -229,15 +234,8 @@ def text_lines(
     if ratios:
         title = wrapped('ratios that vary, over the allowed positions', width)
         blocks.append([title, *(f'  {line}' for line in aligned(ratios, right=(3,)))])
-    for title, joints in (
-        ('passed through (no transmission)', document['pass_through']),
-        (
-            'without a velocity limit (max_step does not check them)',
-            document['without_velocity_limit'],
-        ),
-        ('not bridged (transmission rejected)', document['not_bridged']),
-    ):
-        if joints:
+    for key, title in _JOINTS.items():
+        if joints := document[key]:
             count = counted(len(joints), 'joint')
             blocks.append([wrapped(f'{count} {title}: {printable(", ".join(joints))}', width)])
     if findings:
@@ -259,7 +257,7 @@ def _list_table_lines(
 ) -> Iterator[str]:
     """Yield a line for each transmission, and the rows of its members below it."""
     tables = [list(_list_rows(transmission, units)) for transmission in transmissions]
-    rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, _COLUMNS), 'UNIT')]
+    rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, COLUMNS), 'UNIT')]
     heading, *lines = aligned([*rows, *chain(*tables)], right=range(2, 8))
     yield f'  {heading}'
     for part, table in zip(transmissions, tables, strict=True):
@@ -272,10 +270,6 @@ def _list_table_lines(
             yield from (name, f'    {type_name}')
         yield from (f'  {row}' for row in lines[: len(table)])
         del lines[: len(table)]
-
-
-#: Columns of limits.
-_COLUMNS = ('lower', 'upper', 'velocity', 'effort')
 
 
 def _list_rows(part: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -291,7 +285,7 @@ def _list_rows(part: Mapping[str, Any], units: Mapping[str, Any]) -> Iterator[tu
             if kind == 'joint' or limits is None:
                 continue
             stated, of_driver = part['own_actuator_limits'][number], units.get(member['name'])
-            if any(stated[column] is not None for column in _COLUMNS):
+            if any(stated[column] is not None for column in COLUMNS):
                 yield ('', '  own limits', '', '', *_list_cells(stated))
             if of_driver:
                 yield ('', '  in its driver', '', '', *_list_cells(limits, of_driver))
@@ -302,8 +296,8 @@ def _list_cells(
 ) -> tuple[str, ...]:
     """Return the limits of a member in SI, or in the units of its driver, and their unit."""
     if limits is None:
-        return ('',) * (len(_COLUMNS) + 1)
-    values = [limits[column] for column in _COLUMNS]
+        return ('',) * (len(COLUMNS) + 1)
+    values = [limits[column] for column in COLUMNS]
     if units is None:
         return (*map(format_range, values), limits['units'][FIELDS[0]])
 
@@ -326,8 +320,8 @@ def _list_finding_lines(
     """Yield a line for the findings that differ only in names and lines."""
     names = {
         member['name']
-        for transmission in transmissions
-        for member in (transmission, *transmission['joints'], *transmission['actuators'])
+        for part in transmissions
+        for member in (part, *part['joints'], *part['actuators'])
     }
     groups: dict[tuple[str, str], list[tuple[Finding, str]]] = {}
     for finding in findings:

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge convert``: convert recordings between actuator and joint space."""
+"""
+``transmission_bridge convert``: convert recordings between actuator and joint space.
+
+Messages take the paths of a running bridge; rosbags alone reads and writes the files.
+"""
 
 from __future__ import annotations
 
@@ -144,29 +148,28 @@ def _convert(
     """
     types = {_add_root(connection.topic): connection.msgtype for connection in source.connections}
     for name, target in pairs.items():
-        reason = ''
         if target in types and (target not in pairs or keep):
-            reason = f"has '{target}' already; name another target: --topic {name}:NAME"
-        elif types.get(name) != _JOINT_STATE:
+            raise UsageError(
+                f"'{source.path}': has '{target}' already; name another target: "
+                f'--topic {name}:NAME'
+            )
+        if types.get(name) != _JOINT_STATE:
             states = sorted(topic for topic, kind in types.items() if kind == _JOINT_STATE)
-            reason = (
-                f"'{name}' cannot be converted: expected {_JOINT_STATE}, found "
+            raise UsageError(
+                f"'{source.path}': '{name}' cannot be converted: expected {_JOINT_STATE}, found "
                 f'{types.get(name, "no topic")}; topics with joint states are: '
                 f'{", ".join(states) or "none"} (see --topic)'
             )
-        if reason:
-            raise UsageError(f"'{source.path}': {reason}")
     # By connection: the bridge, None for a copy, and the connection that is written.
     routes: dict[int, list[tuple[OfflineBridge | None, Any]]] = {}
     first: dict[str, Any] = {}
     for connection in source.connections:
-        to = pairs.get(_add_root(connection.topic))
-        routes[connection.id] = []
+        to, route = pairs.get(_add_root(connection.topic)), routes.setdefault(connection.id, [])
         if to is None or keep:
-            routes[connection.id].append((None, _add_topic(writer, connection, connection.topic)))
+            route.append((None, _add_topic(writer, connection, connection.topic)))
         if to is not None:
             made = _add_topic(writer, first.setdefault(to, connection), to)
-            routes[connection.id].append((bridges[to], made))
+            route.append((bridges[to], made))
     converted = 0
     for read, (connection, time, data) in enumerate(_read_messages(source), 1):
         for bridge, made in routes[connection.id]:

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge export``: write tuned numbers into the description, or its ranges."""
+"""
+``transmission_bridge export``: write tuned numbers into the description, or its ranges.
+
+``calibrate`` and ``tune`` write their numbers by :func:`render_numbers`, and ``compile`` finds the
+places of numbers by :func:`write_number`. Every byte beside the numbers stays unchanged.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,7 @@ import os
 import re
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
-from transmission_bridge.description import (
-    load_description,
-    TransmissionEnd,
-    TransmissionSpec,
-)
+from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.tools.calibration.servo_files import (
@@ -56,17 +57,16 @@ def write_number(
     """
     value = next(tunable.value for tunable in tunables if tunable.path == path)
     members = {'joints': spec.joints, 'actuators': spec.actuators}.get(path[0], ())
-    member: TransmissionEnd | None = None
-    if len(path) > 2:
-        member = next((member for member in members if member.name == path[1]), None)
-    prefix, rest = (path[:2], path[2:]) if member else ((), path)
-    if member is not None and rest in (('mechanical_reduction',), ('offset',)):
-        return editor.set_member_number(spec.dialect, member, rest[0], value)
+    named = [member for member in members if len(path) > 2 and member.name == path[1]]
+    prefix, rest = (path[:2], path[2:]) if named else ((), path)
     same = {x.path: x.value for x in tunables if x.path[: len(prefix)] == prefix}
-    if member is not None and rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
-        # If the type reads a parameter of this name, that is another number.
-        is_other = (*prefix, rest[-1]) in same
-        return editor.set_limit(member, rest[-1], value, in_parameters=not is_other)
+    for member in named:
+        if rest in (('mechanical_reduction',), ('offset',)):
+            return editor.set_member_number(spec.dialect, member, rest[0], value)
+        if rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
+            # If the type reads a parameter of this name, that is another number.
+            is_other = (*prefix, rest[-1]) in same
+            return editor.set_limit(member, rest[-1], value, in_parameters=not is_other)
     # The second <loop> has ``loops.2.length``.
     elements = [x for x in spec.parameters if x.attributes and f'{x.name}s' == rest[0]]
     for number, element in enumerate(elements, 1):
@@ -83,12 +83,10 @@ def write_number(
             whole = (int(row[2]) - 1) * len(spec.actuators) + index
             word = f'{rest[1]}_output{column[2]}'
             slots = [('matrix', whole), (rest[1], index), (word, 0), *slots]
-    for name, index in slots:
-        if editor.set_parameter(member or spec, name, index, value):
-            return True
-    return len(rest) <= 2 and editor.add_parameter(
-        member or spec, rest[0], tuple(numbers.values())
-    )
+    owner: TransmissionSpec | TransmissionEnd = named[0] if named else spec
+    if any(editor.set_parameter(owner, name, index, value) for name, index in slots):
+        return True
+    return len(rest) <= 2 and editor.add_parameter(owner, rest[0], tuple(numbers.values()))
 
 
 def export(data: bytes, values: Mapping[str, float | bool]) -> tuple[bytes, list[str], int]:
@@ -107,15 +105,13 @@ def export(data: bytes, values: Mapping[str, float | bool]) -> tuple[bytes, list
     wanted = []
     for name in strip_prefixes(values):
         if name not in robot.parameters:
-            reason = 'two numbers have this name, because names contain dots'
-            if name not in robot.named_tunables:
-                reason = 'the description has no such number'
-                for rejected in robot.description.rejected:
-                    if rejected.name and name.startswith(f'{rejected.name}.'):
-                        reason = (
-                            f"the transmission '{rejected.name}' is rejected (see "
-                            "'transmission_bridge check')"
-                        )
+            reason = 'the description has no such number'
+            for rejected in robot.description.rejected:
+                if rejected.name and name.startswith(f'{rejected.name}.'):
+                    reason = f"the transmission '{rejected.name}' is rejected (see "
+                    reason += "'transmission_bridge check')"
+            if name in robot.named_tunables:
+                reason = 'two numbers have this name, because names contain dots'
             raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
         wanted.append(robot.parameters[name])
     tuned = robot.with_parameters(strip_prefixes(values))
@@ -149,14 +145,11 @@ def export(data: bytes, values: Mapping[str, float | bool]) -> tuple[bytes, list
 
 def _list_tuned_differences(data: bytes, tuned: RobotTransmissions) -> list[Tunable]:
     """Return the tuned numbers with another value in a description."""
-    read = RobotTransmissions(load_description(data)).tunables
-    values = {(name, x.path): x.value for name, tunables in read.items() for x in tunables}
-    return [
-        tunable
-        for name, tunables in tuned.tunables.items()
-        for tunable in tunables
-        if values.get((name, tunable.path)) != tunable.value
-    ]
+    read, wanted = (
+        {(name, x.path): x for name, tunables in robot.tunables.items() for x in tunables}
+        for robot in (RobotTransmissions(load_description(data)), tuned)
+    )
+    return [x for key, x in wanted.items() if key not in read or read[key].value != x.value]
 
 
 def render_numbers(

@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Units, and the limits of each transmission: of actuators from those of the joints, and back."""
+"""
+The limits of each transmission: of actuators from those of the joints, and back.
+
+``check`` prints them, cards and the page of ``tune`` read them. Nothing here is kept.
+"""
 
 from __future__ import annotations
 
@@ -12,63 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds
-from transmission_bridge.description import compute_limits, Finding, RobotDescription
+from transmission_bridge.description import Finding
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
-from transmission_bridge.transmissions import (
-    Binding,
-    RobotTransmissions,
-    Transmission,
-)
+from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
+from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
 from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 
-#: Unit of an actuator: descriptions do not distinguish motors and cylinders.
-UNKNOWN_UNIT = 'rad or m'
+#: Names of the limits of a member.
+COLUMNS = ('lower', 'upper', 'velocity', 'effort')
 
 
-def joint_unit(robot: RobotDescription, name: str) -> str:
-    """Return ``rad`` or ``m``, or :data:`UNKNOWN_UNIT` for a joint outside the URDF."""
-    for joint in robot.joints:
-        if joint.name == name and joint.is_scalar:
-            return 'm' if joint.type == 'prismatic' else 'rad'
-    return UNKNOWN_UNIT
-
-
-def list_position_limits(
-    robot: RobotDescription, names: Sequence[str]
-) -> dict[str, tuple[float, float, str]]:
-    """Return lower and upper position limit of joints, infinite if absent, and their unit."""
-    limits = compute_limits(robot, names)[:, 0].T.tolist()
-    return {
-        name: (lower, upper, joint_unit(robot, name))
-        for name, (lower, upper) in zip(names, limits, strict=True)
-    }
-
-
-def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
-    """
-    Return ``rad`` if the actuators of a transmission are certainly rotary, else both units.
-
-    They are rotary if the mechanism defines it (screw), or if all joints are rotary and the ratio
-    is constant. On a prismatic joint or a crank, a motor and a cylinder have the same description.
-    """
-    if binding.transmission.actuators_turn:
-        return 'rad'
-    if not binding.spec.type:  # it passes through to its joint
-        return joint_unit(robot, binding.spec.joints[0].name)
-    units = {joint_unit(robot, member.name) for member in binding.spec.joints}
-    return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
-
-
-def units_of(unit: str) -> tuple[str, str, str]:
-    """Return the units of position, velocity and effort for a unit of position."""
-    if unit == UNKNOWN_UNIT:
-        return unit, 'rad/s or m/s', 'N m or N'
-    return unit, f'{unit}/s', 'N m' if unit == 'rad' else 'N'
-
-
-def ratio_unit(above: str, below: str) -> str:
+def _ratio_unit(above: str, below: str) -> str:
     """Return the unit of a ratio of positions, empty for a pure number."""
     if above == below != UNKNOWN_UNIT:
         return ''
@@ -110,36 +70,25 @@ def describe_limits(
     robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the JSON of limits: numbers as of :func:`describe_range`."""
-    joints = [
-        (joint.name, joint_unit(robot.description, joint.name)) for joint in binding.spec.joints
-    ]
+    joints = [(x.name, joint_unit(robot.description, x.name)) for x in binding.spec.joints]
     actuators = [(actuator.name, limits.unit) for actuator in binding.spec.actuators]
-    document = {
-        f'{key}_limits': [
-            {
-                'name': name,
-                'lower': describe_range([lower]),
-                'upper': describe_range([upper]),
-                'velocity': describe_range(velocity),
-                'effort': describe_range(effort),
-                'units': dict(zip(FIELDS, units_of(unit), strict=True)),
-            }
-            for (name, unit), (ends, velocity, effort) in zip(
-                members, box.swapaxes(0, 1).tolist(), strict=True
-            )
-            for lower, upper in [_clear_zeros(ends)]
-        ]
-        for key, members, box in (
-            ('joint', joints, limits.joints),
-            ('actuator', actuators, limits.actuators),
-            ('own_actuator', actuators, limits.own),
-        )
-    }
+    document: dict[str, list[dict[str, Any]]] = {}
+    for key, members, box in (
+        ('joint_limits', joints, limits.joints),
+        ('actuator_limits', actuators, limits.actuators),
+        ('own_actuator_limits', actuators, limits.own),
+    ):
+        document[key] = []
+        for (name, unit), (ends, *rates) in zip(members, box.swapaxes(0, 1).tolist(), strict=True):
+            values = ([end] for end in _clear_zeros(ends))
+            numbers = zip(COLUMNS, map(describe_range, (*values, *rates)), strict=True)
+            units = dict(zip(FIELDS, units_of(unit), strict=True))
+            document[key].append({'name': name, **dict(numbers), 'units': units})
     document['ratios'] = [
         {
             'actuator': actuator,
             'joint': joint,
-            'unit': ratio_unit(limits.unit, unit),
+            'unit': _ratio_unit(limits.unit, unit),
             'ratio': describe_range(ends),
         }
         for (actuator, _), row in zip(actuators, limits.ratios.tolist(), strict=False)
@@ -187,9 +136,8 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints.
     """
-    limits = read_joint_limits(robot, binding)
+    limits, failure = read_joint_limits(robot, binding), ''
     bounds = _take_rows(compute_motor_bounds(robot), binding.actuators)
-    failure = ''
     with np.errstate(all='ignore'):
         try:
             actuators, ratios, lost, within = _compute_limits(binding.transmission, limits, bounds)
@@ -322,9 +270,11 @@ def limit_findings(
         yield Finding.about(spec, 'error', limits.failure)
         return
     if limits.lost:
-        text = f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions "
-        text += 'that the limits of its joints allow: they are near a dead centre; narrow these '
-        yield Finding.about(spec, 'warning', text + 'limits')
+        text = (
+            f"transmission '{name}' maps no velocities at {limits.lost:.1%} of the positions that "
+            'the limits of its joints allow: they are near a dead centre; narrow these limits'
+        )
+        yield Finding.about(spec, 'warning', text)
     box = read_joint_limits(robot, binding)
     share, reach = _compute_reach(binding.transmission, box[:2])
     rows = zip(spec.joints, box.T.tolist(), reach.tolist(), limits.within.T.tolist(), strict=True)
@@ -332,13 +282,12 @@ def limit_findings(
         element: Any = elements.get(joint.name, spec)
         units = units_of(joint_unit(robot.description, joint.name))
         if lower < low or high < upper:
-            yield Finding.about(
-                element,
-                'warning',
-                f"the position limit of joint '{joint.name}' is wider than its mechanism reaches",
-                f'about {low:.4g} to {high:.4g} {units[0]}',
-                f'{lower:.4g} to {upper:.4g} {units[0]}',
+            text = (
+                f"the position limit of joint '{joint.name}' is wider than its mechanism reaches"
             )
+            ends = f'about {low:.4g} to {high:.4g} {units[0]}'
+            found = f'{lower:.4g} to {upper:.4g} {units[0]}'
+            yield Finding.about(element, 'warning', text, ends, found)
         # An open limit is not judged, and comparisons with unknown limits are false.
         slack = _ROUNDING * (1.0 + max(abs(least), abs(greatest)))
         too_wide = {}
@@ -348,11 +297,9 @@ def limit_findings(
             if limit * (1.0 + _ROUNDING) < rate < math.inf:
                 too_wide[row] = f'at most {limit:.6g}', f'{rate:.6g}'
         for row, (allowed, stated) in too_wide.items():
-            text = (
-                f"the {FIELDS[row]} limit of joint '{joint.name}' is wider than the limits of its "
-            )
+            text = f"the {FIELDS[row]} limit of joint '{joint.name}' is wider than the limits of "
             numbers = f'{allowed} {units[row]}', f'{stated} {units[row]}'
-            yield Finding.about(element, 'warning', f'{text}actuators allow', *numbers)
+            yield Finding.about(element, 'warning', f'{text}its actuators allow', *numbers)
     if share < 1.0:
         text = f"no actuator position of transmission '{name}' reaches {1.0 - share:.1%} of the"
         yield Finding.about(spec, 'info', f'{text} positions within its joint limits')
@@ -367,11 +314,10 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
             values = [tunable.value for tunable in binding.tunables if tunable.path[:-1] == path]
             other, expected = first.setdefault(member.name, (name, values)) if values else ('', [])
             if values != expected:
-                text = f"transmissions give actuator '{member.name}' different limits, the "
-                text += 'narrowest of each kind is used'
-                expectation = f"the limits of transmission '{other}'"
-                difference = f"other limits of '{name}'"
-                yield Finding.about(member, 'warning', text, expectation, difference)
+                text = f"transmissions give actuator '{member.name}' different limits, "
+                numbers = f"the limits of transmission '{other}'", f"other limits of '{name}'"
+                text += 'the narrowest of each kind is used'
+                yield Finding.about(member, 'warning', text, *numbers)
 
 
 def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array]:
@@ -396,12 +342,10 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
             samples = np.concatenate([samples, moved[inside]])
         reached = ends
         if len(samples) and np.ptp(samples, axis=0).all():
-            reached = np.array(
-                [
-                    [_follow_to_end(transmission, samples, k, end) for end in ends[k]]
-                    for k in range(len(lower))
-                ]
-            )
+            reached = np.empty_like(ends)
+            for joint, side in np.ndindex(ends.shape):
+                end = float(ends[joint, side])
+                reached[joint, side] = _follow_to_end(transmission, samples, joint, end)
     # An end as close as this has been advised, and its digits were rounded.
     is_reached = np.abs(reached - ends) < _ADVISED * np.abs(ends).max(axis=1, keepdims=True)
     return share, np.where(is_reached, ends, reached)

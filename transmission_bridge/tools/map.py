@@ -13,11 +13,7 @@ import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds, DriverUnits
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    JOINT_TO_ACTUATOR,
-    quantity_of,
-)
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR, quantity_of
 from transmission_bridge.tools.cli import (
     aligned,
     Console,
@@ -27,13 +23,8 @@ from transmission_bridge.tools.cli import (
     Result,
     UsageError,
 )
-from transmission_bridge.tools.limit_report import (
-    actuator_unit,
-    joint_unit,
-    units_of,
-    UNKNOWN_UNIT,
-)
 from transmission_bridge.tools.robot import note_errors, robot_of_command
+from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.robot import row_of
 from transmission_bridge.types import Array
@@ -42,8 +33,7 @@ from transmission_bridge.types import Array
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     robot = robot_of_command(options, console)
-    sides = {'actuator': robot.actuator_names, 'joint': robot.joint_names}
-    names = sides[options.to]
+    names = robot.joint_names if options.to == 'joint' else robot.actuator_names
     units = DriverUnits(robot)
     mapped, reasons = _map_values(robot, options, units)
     row = row_of(options.interface)
@@ -54,19 +44,15 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         mapped = units.of_drivers(mapped, row)
     if options.to == 'actuator' and options.interface != 'acceleration':
         bounds = units.of_drivers(compute_motor_bounds(robot)[:, row], row)
-        for name, value, lower, upper in zip(
-            names, mapped.tolist(), *bounds.tolist(), strict=True
-        ):
+        limited = zip(names, mapped.tolist(), *bounds.tolist(), strict=True)
+        for name, value, lower, upper in limited:
             if math.isfinite(value) and (value < lower or value > upper):
                 console.err.line(
                     f'{printable(name)}: {value:g} is beyond its limits {lower:g} to {upper:g} '
                     f'{unit_of[name]}; the bridge does not send it'
                 )
-    computed = {
-        name: value
-        for name, value in zip(names, mapped.tolist(), strict=True)
-        if math.isfinite(value)
-    }
+    pairs = zip(names, mapped.tolist(), strict=True)
+    computed = {name: value for name, value in pairs if math.isfinite(value)}
     # A driver sends and accepts whole ticks; the JSON has the exact number.
     shown = [f'{x:.0f}' if unit_of[name] == 'tick' else repr(x) for name, x in computed.items()]
     lines = aligned([*zip(computed, shown, (unit_of[name] for name in computed), strict=True)])
@@ -96,13 +82,12 @@ def _map_values(
         or ``--rate`` is needed and missing.
     """
     if options.to == 'joint':
-        quantity_of(options.interface, ACTUATOR_TO_JOINT)
+        direction, mapping = ACTUATOR_TO_JOINT, robot.actuator_to_joint
         side, names, lost = 'actuator', robot.actuator_names, robot.lost_actuators
-        mapping = robot.actuator_to_joint
     else:
-        quantity_of(options.interface, JOINT_TO_ACTUATOR)
+        direction, mapping = JOINT_TO_ACTUATOR, robot.joint_to_actuator
         side, names, lost = 'joint', robot.joint_names, robot.lost_joints
-        mapping = robot.joint_to_actuator
+    quantity_of(options.interface, direction)
 
     def read(pairs: Sequence[str], row: int) -> Array:
         values = named_values(pairs, names, side, lost)

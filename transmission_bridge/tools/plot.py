@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge plot``: a picture of the drive of a robot. Needs matplotlib."""
+"""
+``transmission_bridge plot``: a picture of the drive of a robot. Needs matplotlib.
+
+The same robot gives the same bytes. Sizes and colours are free to change.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +34,7 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.robot import robot_of_command
-from transmission_bridge.transmissions import (
-    Binding,
-    Domain,
-    ParameterPath,
-    RobotTransmissions,
-)
+from transmission_bridge.transmissions import Binding, Domain, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 
 # -- Curves --------------------------------------------------------------------------------------
@@ -167,9 +166,7 @@ class Block:
 
 def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, ...]:
     """Return the blocks of transmissions in the order of the robot, then of rejected ones."""
-    blocks = [
-        _make_block(robot, binding) for binding in robot.bindings if binding.spec.name in names
-    ]
+    blocks = [_make_block(robot, each) for each in robot.bindings if each.spec.name in names]
     for spec in robot.refused:
         if spec.name in names:
             line = '' if spec.line is None else f', line {spec.line}'
@@ -200,8 +197,8 @@ def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
         return tuple(Box(name, _wrap_numbers(texts.get((side, name), ()))) for name in names)
 
     lines = (spec.type.rpartition('/')[2], *_wrap_numbers(texts.get((), ())))
-    boxes = Box(spec.name, lines), make_boxes('actuators'), make_boxes('joints')
-    return Block(*boxes, make_curves(robot, binding))
+    curves = make_curves(robot, binding)
+    return Block(Box(spec.name, lines), make_boxes('actuators'), make_boxes('joints'), curves)
 
 
 def _wrap_numbers(texts: Sequence[str]) -> tuple[str, ...]:
@@ -246,9 +243,8 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
         (ratio, ratios, f'ratio, per {moved}'),
     ):
         for name, column, color in zip(curves.names, columns.T, _LINES, strict=False):
-            axes.plot(
-                curves.x, column, color=color, lw=1.2, label=shorten_middle(name, LONGEST_NAME)
-            )
+            label_of_name = shorten_middle(name, LONGEST_NAME)
+            axes.plot(curves.x, column, color=color, lw=1.2, label=label_of_name)
         for limit in filter(math.isfinite, curves.limits):
             axes.axvline(limit, color=_LIMIT, lw=1.0, ls=':', label='limit')
         axes.set_xlabel(f'{moved} [rad or m]', fontsize=7)
@@ -277,10 +273,9 @@ def render_diagram(
     :param pass_through: Joints without a transmission.
     :param file_format: ``svg`` or ``png``.
     """
-    passed = 'passed through, without a transmission: ' * bool(pass_through)
-    lines = textwrap.wrap(
-        passed + ', '.join(shorten_middle(name, LONGEST_NAME) for name in pass_through), 110
-    )
+    passed = ', '.join(shorten_middle(name, LONGEST_NAME) for name in pass_through)
+    text = f'passed through, without a transmission: {passed}' if pass_through else ''
+    lines = textwrap.wrap(text, 110)
     panels = [(block, curves) for block in blocks for curves in block.curves]
     body = TITLE + sum(block.height for block in blocks) + TEXT_LINE * len(lines) + MARGIN
     height = body + PANEL * len(panels)

@@ -186,13 +186,13 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
     :param drivers: Topics of drivers on the command line.
     :raises UsageError: If the file cannot be used, or a value cannot be accepted.
     """
-    file, data, numbers, options = arguments.params_file or '', b'', {}, BridgeOptions()
+    file, data, values = arguments.params_file or '', b'', dict[str, Any]()
     if file:
         data = read_robot_file(file)
         values = read_parameter_file(data, file, (*_USED, _TUNED))
-        numbers = {name: values.pop(name) for name in [*values] if name.startswith(PREFIX)}
-        with _name_line(file, data, ParameterError):
-            options = BridgeOptions(**values)
+    numbers = {name: values.pop(name) for name in [*values] if name.startswith(PREFIX)}
+    with _name_line(file, data, ParameterError):
+        options = BridgeOptions(**values)
     given: dict[str, Any] = {}
     if names := getattr(arguments, 'actuator_names', ()):
         # Entries may name one of these drivers by its topic.

@@ -21,7 +21,7 @@ from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport, COMMANDS
-from transmission_bridge.tools.limit_report import list_position_limits
+from transmission_bridge.tools.units import list_position_limits
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}

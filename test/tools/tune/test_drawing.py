@@ -24,7 +24,7 @@ from transmission_bridge.description.specs import Pose
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.limit_report import list_position_limits
+from transmission_bridge.tools.units import list_position_limits
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 

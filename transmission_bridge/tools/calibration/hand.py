@@ -34,7 +34,7 @@ from transmission_bridge.tools.calibration.numbers import (
     NumberMap,
     Zero,
 )
-from transmission_bridge.tools.limit_report import joint_unit
+from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions import Binding, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 

@@ -29,7 +29,7 @@ from transmission_bridge.tools.calibration.hand import (
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.tools.files import parse_yaml
-from transmission_bridge.tools.limit_report import joint_unit
+from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions
 from transmission_bridge.transmissions.robot import Unit
 

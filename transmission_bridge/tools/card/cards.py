@@ -2,53 +2,212 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What follows for joints from the numbers of their motors, through ``J = ∂q/∂a``.
+The numbers of motors, and what follows for the joints through ``J = ∂q/∂a``.
+
+Numbers are in ``<param>``s of an ``<actuator>`` and in a YAML file. As written by hand, in SI at
+the motor, and gains of joints at the joint::
+
+    actuators:
+      knee_motor: {rotor_inertia: 6e-5, effort: 1.2, velocity: 300, kp: 0.5, kd: 0.01}
+      hip_motor: {torque_speed_curve: [[0, 1.2], [200, 1.2], [300, 0]]}
+    joints:
+      hip: {kp: 80, kd: 2}
 
 With a motion ``ȧ = J^-1 q̇`` the kinetic energy of the rotors is ``½ q̇ᵀ M q̇`` with
 ``M = J^-T I J^-1`` and ``I`` the diagonal of rotor inertias: the reflected inertia, as in
 Featherstone, *Rigid Body Dynamics Algorithms* (2008), chapter 9. Viscous friction and gains follow
-by the same equation.
+by the same equation. The formats of a card are in :mod:`transmission_bridge.tools.card.command`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+import math
+from typing import Any
 
 import numpy as np
 
+from transmission_bridge.bridge import compute_motor_bounds
 from transmission_bridge.description import TransmissionSpec
-from transmission_bridge.errors import TransmissionError
+from transmission_bridge.description.document import parse_number
+from transmission_bridge.errors import closest, shown, TransmissionError
 from transmission_bridge.kinematics import compute_lost_share, compute_ratios, Ratios
-from transmission_bridge.tools.card.motors import GAINS, JointGains, Motor
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.limit_report import (
-    compute_joint_limits,
-    joint_unit,
-    read_joint_limits,
-)
+from transmission_bridge.tools.files import parse_yaml
+from transmission_bridge.tools.limit_report import compute_joint_limits, read_joint_limits
+from transmission_bridge.tools.robot import read_robot_file
+from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions
 from transmission_bridge.transmissions.robot import allowed_positions
 from transmission_bridge.types import Array
+
+#: The gains of a motor or of a joint.
+GAINS = ('kp', 'kd')
+
+#: The number that is a list.
+CURVE = 'torque_speed_curve'
+
+
+@dataclass(frozen=True)
+class Motor:
+    """
+    The numbers of a motor, in SI at the motor; NaN if unknown.
+
+    :param rotor_inertia: Inertia of the rotor, with gears at its speed [kg m², kg].
+    :param effort: Largest effort [N m, N]; in the URDF the ``<limit>``.
+    :param velocity: Largest speed [rad/s, m/s]; in the URDF the ``<limit>``.
+    :param torque_constant: Effort per ampere [N m/A, N/A].
+    :param coulomb_friction: Friction that does not depend on the speed [N m, N].
+    :param viscous_friction: Friction per speed [N m s/rad, N s/m].
+    :param kp: Gain of the position [N m/rad, N/m].
+    :param kd: Gain of the velocity [N m s/rad, N s/m].
+    :param torque_speed_curve: Speeds, rising, and the largest effort at each; the largest values
+        are limits.
+    """
+
+    name: str
+    rotor_inertia: float = math.nan
+    effort: float = math.inf
+    velocity: float = math.inf
+    torque_constant: float = math.nan
+    coulomb_friction: float = math.nan
+    viscous_friction: float = math.nan
+    kp: float = math.nan
+    kd: float = math.nan
+    torque_speed_curve: tuple[tuple[float, float], ...] = ()
+
+    def reflect(self, ratio: float) -> dict[str, float]:
+        """Return the numbers at a joint, with the motion of the motor per motion of it."""
+        size = abs(ratio)
+        return {
+            'velocity': self.velocity / size,
+            'effort': self.effort * size,
+            'friction': self.coulomb_friction * size,
+            'armature': self.rotor_inertia * size**2,
+            'damping': self.viscous_friction * size**2,
+        }
+
+
+#: Names in the file, and in ``<param>``s: there limits are the ``<limit>``.
+NUMBERS = [field.name for field in fields(Motor) if field.name != 'name']
+_OF_PARAMS = {*NUMBERS} - {'effort', 'velocity'}
+
+#: Several actuators may have the same motor; so many aliases expand to about 3**13 nodes at most.
+_MOST_ALIASES = 40
+
+#: Wanted gains of joints, by joint, each of :data:`GAINS` that is given.
+JointGains = Mapping[str, Mapping[str, float]]
+
+
+def read_motors(
+    robot: RobotTransmissions, description: str, file: str | None
+) -> tuple[dict[str, Motor], JointGains]:
+    """
+    Return the numbers of every actuator, and the wanted gains of joints.
+
+    Numbers of the file replace those of the description.
+
+    :param description: Name of the description, for errors.
+    :param file: A YAML file, ``None`` without one.
+    :raises UsageError: If a name is unknown or a number is invalid; with file, motor, expectation
+        and finding.
+    """
+    limits = compute_motor_bounds(robot)[1, 1:3].T.tolist()
+    motors = {
+        name: Motor(name, velocity=velocity, effort=effort)
+        for name, (velocity, effort) in zip(robot.actuator_names, limits, strict=True)
+    }
+    for binding in robot.bindings:
+        for member in binding.spec.actuators:
+            where = f"'{description}', line {member.line}, actuator '{member.name}'"
+            given: dict[str, Any] = {}
+            for spec in member.parameters:
+                if spec.name not in _OF_PARAMS:
+                    continue
+                if (first := given.setdefault(spec.name, spec.value)) != spec.value:
+                    found = f'{first!r} and {spec.value!r}'
+                    raise UsageError(f'{where}: {spec.name}: expected one value, found {found}')
+            for tunable in binding.tunables:  # perhaps with another value than in the text
+                if tunable.path[:2] == ('actuators', member.name) and tunable.path[2] in given:
+                    given[tunable.path[2]] = repr(float(tunable.value))
+            motors[member.name] = replace(motors[member.name], **_read_numbers(given, where))
+    # Only joints that can be commanded can have gains.
+    joints = [joint.name for binding in robot.bindings for joint in binding.spec.joints]
+    known = {'actuators': [*motors], 'joints': joints}
+    wanted: dict[str, Mapping[str, float]] = {}
+    content: Any = {}
+    if file is not None:
+        data = read_robot_file(file)
+        content = parse_yaml(data, file, as_text=True, most_aliases=_MOST_ALIASES) or {}
+    for side, members in _check_names(content, [*known], f"'{file}'").items():
+        for name, given in _check_names(members, known[side], f"'{file}', {side}").items():
+            where = f"'{file}', {side[:-1]} '{name}'"
+            if side == 'joints':
+                wanted[name] = _read_numbers(given, where, GAINS)
+            else:
+                motors[name] = replace(motors[name], **_read_numbers(given, where))
+    for name, motor in motors.items():
+        if curve := motor.torque_speed_curve:
+            velocity = min(motor.velocity, curve[-1][0])
+            effort = min(motor.effort, max(effort for _, effort in curve))
+            motors[name] = replace(motor, velocity=velocity, effort=effort)
+    return motors, wanted
+
+
+def _check_names(value: Any, allowed: Sequence[str], where: str) -> dict[str, Any]:
+    """Return a mapping with allowed names."""
+    if not isinstance(value, dict):
+        raise UsageError(f'{where}: expected names with values, found {shown(str(value))}')
+    for name in value:
+        if name not in allowed:
+            expected = f'one of {", ".join(allowed)}' if allowed else 'nothing'
+            raise UsageError(
+                f'{where}: expected {expected}, found {shown(str(name))}'
+                f'{closest(str(name), allowed)}'
+            )
+    return value
+
+
+def _read_numbers(given: Any, where: str, allowed: Sequence[str] = NUMBERS) -> dict[str, Any]:
+    """Return the numbers of a member by name."""
+    numbers: dict[str, Any] = {}
+    for name, value in _check_names(given, allowed, where).items():
+        try:
+            numbers[name] = _parse_curve(value) if name == CURVE else _parse_magnitude(name, value)
+        except ValueError as error:
+            raise UsageError(
+                f'{where}: {name}: expected {error}, found {shown(str(value))}'
+            ) from None
+    return numbers
+
+
+def _parse_magnitude(name: str, value: Any) -> float:
+    if not isinstance(value, str):
+        raise ValueError('a number')
+    number = parse_number(value)
+    if number < 0.0 or (number == 0.0 and name == 'torque_constant'):
+        raise ValueError('a positive number')
+    return number
+
+
+def _parse_curve(value: Any) -> tuple[tuple[float, float], ...]:
+    """Return the points of a list of pairs, or of a text ``0 1.2, 200 1.2, 300 0``."""
+    pairs = [pair.split() for pair in value.split(',')] if isinstance(value, str) else value
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs) or len(pairs) < 2:
+        raise ValueError('two or more pairs of speed and effort')
+    curve = tuple((_parse_magnitude(CURVE, x), _parse_magnitude(CURVE, y)) for x, y in pairs)
+    if any(a[0] >= b[0] for a, b in pairwise(curve)):
+        raise ValueError('rising speeds')
+    return curve
+
 
 #: Decimals of positions that are different.
 _DECIMALS = 9
 
 #: Smallest share beside the diagonal that is not rounding.
 _LEAST_SHARE = 1e-9
-
-
-class Crank(NamedTuple):
-    """
-    A joint of the model that is the motor's own crank; its armature is the motor's only one.
-
-    :param ratio: Motion of the motor per motion of the crank.
-    """
-
-    motor: Motor
-    joint: str
-    ratio: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +222,18 @@ class Card:
     :param position: Positions of the joints, shape ``(k, n)``.
     :param reference: Index of the position closest to zero, for formats with one number.
     :param ratios: ``J`` at each position.
-    :param velocity: Largest speeds of the joints, shape ``(k, n)``.
-    :param effort: Largest efforts, shape ``(k, n)``.
-    :param friction: Coulomb friction if one joint moves, ``Σ_i |∂a_i/∂q_j| F_i``,
-        shape ``(k, n)``.
-    :param forms: By name, matrices at the joints, shape ``(k, n, n)``: ``armature``
-        ``J^-T I J^-1``, ``damping`` ``J^-T B J^-1`` (viscous friction), and the gains ``kp``,
-        ``kd``, ``J^-T K J^-1`` or as wanted.
-    :param gains: ``kp`` and ``kd`` at the motors, shape ``(k, m, m)``: as given, or ``Jᵀ K J``.
+    :param per_joint: The numbers of each joint by name, shape ``(k, n)``: ``velocity`` and
+        ``effort``, the largest ones; ``friction``, Coulomb friction if one joint moves,
+        ``Σ_i |∂a_i/∂q_j| F_i``; and the diagonals of the matrices at the joints.
+    :param matrices: By name, at the joints, shape ``(k, n, n)``: ``armature`` ``J^-T I J^-1``,
+        ``damping`` ``J^-T B J^-1`` (viscous friction), and the gains ``kp``, ``kd``,
+        ``J^-T K J^-1`` or as wanted. At the motors, shape ``(k, m, m)``: ``actuator_kp`` and
+        ``actuator_kd``, as given, or ``Jᵀ K J``.
     :param rest: Positions of the joints with the motors at zero, shape ``(n,)``, if the ratio is
         constant.
     :param ungiven: Joints without wanted gains, if others of the transmission have some.
-    :param cranks: Joints of the model that the motors turn, if it has them.
+    :param cranks: Joints of the model that are the own cranks of the motors, if it has them, with
+        the motion of the motor per motion of the crank. Their armature is the only one.
     :param remark: Why inertia and friction stay at the motors; empty if they are at the joints.
     """
 
@@ -84,20 +243,12 @@ class Card:
     position: Array
     reference: int
     ratios: Ratios
-    velocity: Array
-    effort: Array
-    friction: Array
-    forms: Mapping[str, Array]
-    gains: Mapping[str, Array]
+    per_joint: Mapping[str, Array]
+    matrices: Mapping[str, Array]
     rest: Array | None
     ungiven: tuple[str, ...]
-    cranks: tuple[Crank, ...]
+    cranks: tuple[tuple[Motor, str, float], ...]
     remark: str
-
-    @property
-    def matrices(self) -> dict[str, Array]:
-        """The matrices at the joints and, as ``actuator_kp`` and so on, at the motors."""
-        return {**self.forms, **{f'actuator_{name}': form for name, form in self.gains.items()}}
 
     @property
     def lost(self) -> dict[str, Array]:
@@ -118,13 +269,6 @@ class Card:
         """Whether a gain for each motor loses a part of the wanted gains of the joints."""
         return any(np.any(self.lost[f'actuator_{name}'] > _LEAST_SHARE) for name in GAINS)
 
-    @property
-    def per_joint(self) -> dict[str, Array]:
-        """The numbers of each joint by name, shape ``(k, n)``."""
-        of_forms = {name: np.einsum('kii->ki', form) for name, form in self.forms.items()}
-        limits = {'velocity': self.velocity, 'effort': self.effort, 'friction': self.friction}
-        return {**limits, **of_forms}
-
 
 def list_losses(card: Card) -> Iterator[str]:
     """Yield sentences about what one number for each joint and motor does not have."""
@@ -133,7 +277,7 @@ def list_losses(card: Card) -> Iterator[str]:
     if card.ungiven:
         yield f'{" and ".join(card.ungiven)} has no wanted gains: they are 0'
     is_coupled = (np.count_nonzero(card.ratios.jacobian[card.reference], axis=0) > 1).any()
-    if is_coupled and np.isfinite(card.effort).all():
+    if is_coupled and np.isfinite(card.per_joint['effort']).all():
         yield 'the effort limits of its joints are for one joint at a time, not simultaneous'
     shares = {name: float(share.max()) for name, share in card.lost.items()}
     if lost := {name: share for name, share in shares.items() if share > _LEAST_SHARE}:
@@ -172,10 +316,20 @@ def make_card(
         name: at_joints.map_to_joints(_make_diagonal(driving, number))
         for name, number in (('armature', 'rotor_inertia'), ('damping', 'viscous_friction'))
     }
-    gains: dict[str, Array] = {}
-    for name in GAINS:
-        forms[name], gains[name] = _map_gains(spec, driving, name, wanted, ratios, at_joints)
+    at_motors = {}
+    for gain in GAINS:
+        forms[gain], at_motors[f'actuator_{gain}'] = _map_gains(
+            spec, driving, gain, wanted, ratios, at_joints
+        )
+    frictions = np.array([motor.coulomb_friction for motor in driving])
+    per_joint = {
+        'velocity': velocity,
+        'effort': effort,
+        'friction': np.abs(at_joints.inverse).swapaxes(-2, -1) @ frictions,
+        **{name: np.einsum('kii->ki', form) for name, form in forms.items()},
+    }
     named = [name for name, _ in joints if wanted.get(name)]
+    cranks = getattr(transmission, 'driven_joints', ())
     return Card(
         name=spec.name,
         motors=driving,
@@ -183,24 +337,13 @@ def make_card(
         position=position,
         reference=reference,
         ratios=ratios,
-        velocity=velocity,
-        effort=effort,
-        friction=np.abs(at_joints.inverse).swapaxes(-2, -1)
-        @ np.array([motor.coulomb_friction for motor in driving]),
-        forms=forms,
-        gains=gains,
+        per_joint=per_joint,
+        matrices={**forms, **at_motors},
         rest=transmission.actuator_to_joint('position', np.zeros(m))
         if transmission.is_constant
         else None,
         ungiven=tuple(name for name, _ in joints if named and name not in named),
-        cranks=tuple(
-            map(
-                Crank,
-                driving,
-                getattr(transmission, 'driven_joints', ()),
-                transmission.actuator_reduction,
-            )
-        ),
+        cranks=tuple(zip(driving, cranks, transmission.actuator_reduction, strict=False)),
         remark=remark,
     )
 

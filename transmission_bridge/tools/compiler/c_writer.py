@@ -1,17 +1,22 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Write the maps of a robot as a folder of C that builds by itself."""
+"""
+Write the maps of a robot as a folder of C that builds by itself.
+
+The templates have everything that does not depend on the robot. Programs of users rely on the
+header and on the bits of the status; the order of arrays is that of ``templates/source.c``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape  # xml.sax.saxutils imports urllib, which is slow
 from importlib.resources import files
 import math
 from pathlib import Path
 import re
 import sys
-from xml.sax.saxutils import escape
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.document import MECHANICAL_REDUCTION
@@ -21,7 +26,7 @@ from transmission_bridge.tools.compiler.compiled_robot import (
     is_reversible,
     iterate_steps,
 )
-from transmission_bridge.tools.limit_report import actuator_unit, joint_unit
+from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions.robot import RATIOS, ROWS
 
 #: Samples of the walk of the test, in each direction.
@@ -29,14 +34,19 @@ _SAMPLES = 150
 
 _WIDTH = 99
 
-#: Values that only a folder for ros2_control has.
-_SECTIONS = ('PLUGIN', 'COMPONENT', 'DEPENDS', 'PLUGIN_SECTION', 'COMPONENT_SECTION')
-
-#: Files for ros2_control, by the value that they need.
-_MORE_FILES = {
-    'CLASSES': (('plugins.xml', '{name}_plugins.xml'),),
-    'FACTS': (('robot.hpp', 'src/{name}_robot.hpp'), ('hardware.xml', '{name}_hardware.xml')),
-}
+#: Templates, their files, and the value without which the file is not written.
+_FILES = (
+    ('plugins.xml', '{name}_plugins.xml', 'CLASSES'),
+    ('robot.hpp', 'src/{name}_robot.hpp', 'FACTS'),
+    ('hardware.xml', '{name}_hardware.xml', 'FACTS'),
+    ('header.h', 'include/{name}.h', ''),
+    ('source.c', 'src/{name}.c', ''),
+    ('test.c', 'test/{name}_test.c', ''),
+    ('vectors.h', 'test/{name}_vectors.h', ''),
+    ('CMakeLists.txt', 'CMakeLists.txt', ''),
+    ('package.xml', 'package.xml', ''),
+    ('README.md', 'README.md', ''),
+)
 
 #: CasADi's work arrays keep pointers to local variables, which are read only within a call, its
 #: functions return at once if a called one fails, and it copies no null pointer to the work array
@@ -72,21 +82,19 @@ def write_folder(
         **_list_tables(compiled),
         **_list_texts(compiled, description),
         'ROBOT': _plain(description.name),
+        'DEPENDS': '',
         **more,
     }
-    for template, target in (
-        *(pair for key, pairs in _MORE_FILES.items() if key in more for pair in pairs),
-        ('header.h', 'include/{name}.h'),
-        ('source.c', 'src/{name}.c'),
-        ('test.c', 'test/{name}_test.c'),
-        ('vectors.h', 'test/{name}_vectors.h'),
-        ('CMakeLists.txt', 'CMakeLists.txt'),
-        ('package.xml', 'package.xml'),
-        ('README.md', 'README.md'),
-    ):
-        path = folder / target.format(name=name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(fill_template(template, name, values), encoding='utf-8')
+    # Sections of other templates.
+    for kind, needed in (('plugin', 'CLASSES'), ('component', 'FACTS')):
+        for key, ending in ((kind.upper(), 'cmake'), (f'{kind.upper()}_SECTION', 'md')):
+            text = _fill_template(f'{kind}.{ending}', name, values) if needed in more else ''
+            values[key] = text
+    for template, target, needed in _FILES:
+        if not needed or needed in more:
+            path = folder / target.format(name=name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_fill_template(template, name, values), encoding='utf-8')
     if 'FACTS' in more:
         (folder / 'src' / 'mapped').mkdir()
         for source in (files(__package__) / 'mapped').iterdir():
@@ -96,10 +104,11 @@ def write_folder(
     (folder / 'src' / f'{name}_map.c').write_text(functions, encoding='utf-8')
 
 
-def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
+def _fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
     """Return a template with the name and the values in their places, which are not searched."""
     text = (files(__package__) / 'templates' / template).read_text(encoding='utf-8')
-    title = escape(values['ROBOT']) if template.endswith('.xml') else values['ROBOT']
+    title = values['ROBOT']
+    title = escape(title, quote=False) if template.endswith('.xml') else title
     texts = {'NAME': name, 'ROBOT': title, **{f'@{key}@': value for key, value in values.items()}}
     places = r'\bNAME(?=\b|_|Targets|Config)|\bROBOT\b|@[A-Z_]+@'
     return re.sub(places, lambda word: texts[word[0]], text)
@@ -120,7 +129,7 @@ def _list_sizes(compiled: CompiledRobot) -> dict[str, str]:
         'N_JOINTS': len(robot.joint_names),
         'N_TRANSMISSIONS': len(robot.bindings),
         'N_NAMES': len(live.tunables),
-        'N_VALUES': sum(live.counts.values()),
+        'N_VALUES': max(place.stop for place in live.places.values()),
         'N_START': sum(program.near.numel_in(2) for program in programs),
         'N_GIVEN': max(program.near.numel_in(0) for program in programs),
         'N_PLACES': max(program.near.numel_in(1) for program in programs),
@@ -147,20 +156,14 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
     unknown = [(which, *bound) for which, bounds in reshaping for bound in bounds.items()]
     ratios = {name for rule in live.rules.values() for name, _ in rule.factors}
     limits = []
-    for tunable in live.tunables:
-        smallest = sys.float_info.min if tunable.nonzero or tunable.name in ratios else 0.0
-        is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION
-        magnitudes = RATIOS if is_ratio else (smallest, math.inf)
-        lower = -math.inf if tunable.minimum is None else tunable.minimum
-        upper = math.inf if tunable.maximum is None else tunable.maximum
-        keeps = int(is_reversible(robot, tunable))
-        limits.append((tunable.value, lower, upper, *magnitudes, keeps))
+    for x in live.tunables:
+        lower = -math.inf if x.minimum is None else x.minimum
+        upper = math.inf if x.maximum is None else x.maximum
+        smallest = sys.float_info.min if x.nonzero or x.name in ratios else 0.0
+        sizes = RATIOS if x.path[-1] == MECHANICAL_REDUCTION else (smallest, math.inf)
+        limits.append((x.value, lower, upper, *sizes, int(is_reversible(robot, x))))
     steps = list(iterate_steps(compiled, _SAMPLES))
-    vectors = [
-        number
-        for step in steps
-        for number in ((step.value,) if step.which >= 0 else (*step.rows.flat, *step.mapped.flat))
-    ]
+    arrays = (rows for step in steps for rows in (step.rows, step.mapped))
     return {
         'LIVE': _rows(limits),
         'BASE': _numbers(live.values.tolist()),
@@ -174,39 +177,34 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
         'STEPS': _rows(
             (step.which, int(step.direction != ACTUATOR_TO_JOINT), step.status) for step in steps
         ),
-        'VECTORS': _numbers(vectors),
+        'VECTORS': _numbers([x for rows in arrays for x in rows.ravel().tolist()]),
     }
 
 
 def _direction(compiled: CompiledRobot, direction: Direction) -> str:
     """Return the definition of a direction."""
-    program, live = compiled.programs[direction], compiled.live
-    is_first = direction == ACTUATOR_TO_JOINT
-    first = compiled.programs[ACTUATOR_TO_JOINT]
-    name, letter = ('to_joint', 'j') if is_first else ('to_actuator', 'a')
-    sides = (side for member in compiled.members(direction) for side in member)
-    members = [number for side in sides for number in (len(side), *side)]
+    near, live = compiled.programs[direction].near, compiled.live
+    # Numbers of the other direction stand before its own.
+    name, letter, before = 'to_joint', 'j', (0, 0)
+    if direction != ACTUATOR_TO_JOINT:
+        first = compiled.programs[ACTUATOR_TO_JOINT].near
+        before = first.numel_in(2), live.places[ACTUATOR_TO_JOINT].stop
+        name, letter = 'to_actuator', 'a'
+    owners = compiled.owners[direction]
+    sides = (side for member in compiled.members[direction] for side in member)
     arrays = {
         'tables': [table.start if len(table) else -1 for table in live.tables[direction]],
-        'owners': compiled.owners(direction),
-        'members': members,
+        'owners': owners,
+        'members': [number for side in sides for number in (len(side), *side)],
     }
     lines = [
         f'static const int {name}_{array}[] = {{\n{_wrap(map(str, entries or (0,)))}\n}};'
         for array, entries in arrays.items()
     ]
-    sizes = (
-        program.near.numel_in(0) // ROWS,
-        program.near.numel_out(0) // ROWS,
-        len(program.bindings),
-        program.near.numel_in(2),
-        0 if is_first else first.near.numel_in(2),
-        0 if is_first else live.counts[ACTUATOR_TO_JOINT],
-    )
-    prefix = f'{compiled.name}_{letter}'
-    entries = ', '.join(
-        [f'{prefix}_near', f'{prefix}_full', *map(str, sizes), *(f'{name}_{a}' for a in arrays)]
-    )
+    ends = (near.numel_in(0) // ROWS, near.numel_out(0) // ROWS)
+    sizes = map(str, (*ends, len(owners), near.numel_in(2), *before))
+    functions = (f'{compiled.name}_{letter}_{kind}' for kind in ('near', 'full'))
+    entries = ', '.join([*functions, *sizes, *(f'{name}_{array}' for array in arrays)])
     definition = f'static const struct direction {name} = {{\n  {entries}\n}};'
     return '\n'.join([*lines, definition])
 
@@ -216,29 +214,33 @@ def _rows(rows: Iterable[Sequence[float]]) -> str:
     return _wrap('{' + ', '.join(map(literal, row)) + '}' for row in [*rows] or [(0,)])
 
 
-def _numbers(numbers: Iterable[float]) -> str:
-    return _wrap(map(literal, numbers)) or '  0.0'
+def _numbers(numbers: Sequence[float]) -> str:
+    """Return numbers of an array, as :func:`literal` and in lines; there are many of them."""
+    text = repr(numbers)[1:-1].replace('nan', 'NAN').replace('inf', 'INFINITY')
+    lines = re.findall(f'(.{{1,{_WIDTH - 4}}}), ', f'{text or "0.0"}, ')
+    return ',\n'.join(f'  {line}' for line in lines)
+
+
+_NO_DIGITS = {'nan': 'NAN', 'inf': 'INFINITY', '-inf': '-INFINITY'}
 
 
 def literal(number: float) -> str:
     """Return a number in C, to the last bit."""
-    if isinstance(number, int):
-        return str(number)
-    if math.isnan(number):
-        return 'NAN'
-    if math.isinf(number):
-        return 'INFINITY' if number > 0.0 else '-INFINITY'
-    return repr(float(number))
+    text = str(number)
+    return _NO_DIGITS.get(text, text)
 
 
 def _wrap(words: Iterable[str]) -> str:
     """Return words in lines, with commas."""
-    lines = ['  ']
+    lines: list[list[str]] = []
+    width = _WIDTH
     for word in words:
-        if len(lines[-1]) + len(word) + 2 > _WIDTH and lines[-1].strip():
-            lines.append('  ')
-        lines[-1] += f'{word}, '
-    return '\n'.join(line.rstrip() for line in lines).rstrip(',')
+        width += len(word) + 2
+        if width > _WIDTH:
+            lines.append([])
+            width = len(word) + 4
+        lines[-1].append(word)
+    return ',\n'.join(f'  {", ".join(line)}' for line in lines)
 
 
 # -- texts ---------------------------------------------------------------------------------------
@@ -252,18 +254,17 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         for binding in robot.bindings
         for actuator in binding.spec.actuators
     }
-    of_numbers = {tunable.name: tunable.unit or '-' for tunable in live.tunables}
-    # Names, and units of positions and of numbers.
-    lists: dict[str, tuple[Sequence[str], Sequence[str]]] = {
-        'actuator': (robot.actuator_names, [of_actuators[x] for x in robot.actuator_names]),
-        'joint': (robot.joint_names, [joint_unit(description, x) for x in robot.joint_names]),
-        'number': ([*of_numbers], [*of_numbers.values()]),
-        'transmission': ([binding.spec.name for binding in robot.bindings], ()),
+    # Names with units of positions and of numbers.
+    units: dict[str, dict[str, str]] = {
+        'actuator': {x: of_actuators[x] for x in robot.actuator_names},
+        'joint': {x: joint_unit(description, x) for x in robot.joint_names},
+        'number': {tunable.name: tunable.unit or '-' for tunable in live.tunables},
     }
+    names = {**units, 'transmission': [binding.spec.name for binding in robot.bindings]}
     enumerations = {}
-    for kind in ('actuator', 'joint', 'number'):
+    for kind in units:
         taken, lines = {'names'}, ['typedef enum {']  # 'names' is the array of texts
-        for member, unit in zip(*lists[kind], strict=True):
+        for member, unit in units[kind].items():
             identifier = re.sub('[^A-Za-z0-9_]', '_', member)
             while identifier in taken:
                 identifier += '_'
@@ -273,13 +274,13 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         enumerations[kind] = '\n'.join(lines)
     sides = '\n\n'.join(enumerations[kind] for kind in ('actuator', 'joint'))
     arrays = [
-        f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote, names)) or "  0"}\n}};'
-        for kind, (names, _) in lists.items()
+        f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote, texts)) or "  0"}\n}};'
+        for kind, texts in names.items()
     ]
     rows = {
         f'{kind.upper()}_ROWS': '\n'.join(
             f'| {index} | {_plain(member)} | {unit} |'
-            for index, (member, unit) in enumerate(zip(*lists[kind], strict=True))
+            for index, (member, unit) in enumerate(units[kind].items())
         )
         for kind in ('actuator', 'joint')
     }
@@ -289,7 +290,6 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
         'KEYWORD': 'NAME',
-        **dict.fromkeys(_SECTIONS, ''),
         'STATE_BYTES': str(count_state_bytes(compiled)),
         **rows,
     }

@@ -16,20 +16,12 @@ from transmission_bridge.errors import counted, TransmissionBridgeError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
 from transmission_bridge.tools.cli import aligned, Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import safe_output
-from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
+from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.robot import Robot
 
 #: Two words or more.
 _NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
-#: Packages of ROS that the files for ros2_control need.
-_DEPENDS = (
-    'hardware_interface',
-    'lifecycle_msgs',
-    'pluginlib',
-    'rclcpp',
-    'tinyxml2_vendor',
-)
 _TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
 
@@ -39,14 +31,12 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.compiler import fingerprint
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, count_operations
-    from transmission_bridge.tools.compiler.component_writer import list_component_values
-    from transmission_bridge.tools.compiler.plugin_writer import list_loadable, list_plugin_values
 
     if (options.output is None) == (options.check is None):
         raise UsageError('expected one of --output FOLDER and --check FOLDER')
     former = fingerprint.read_fingerprint(options.check) if options.check is not None else {}
-    setup = bridge_setup(options)
-    whole, given = _load_robot(setup, options, console)
+    data = read_robot_file(options.file)
+    whole, given = _load_robot(data, options, console)
     name = _find_name(options.name or former.get('name'), whole.description.name)
     joints = _find_joints(whole, options.transmission)
     if not _accept_errors(whole, joints, options, console):
@@ -58,18 +48,18 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     compiled = CompiledRobot.build(name, robot)
     fitting = fingerprint.make_fingerprint(compiled, whole)
     if former:
-        lines = fingerprint.list_differences(former, fitting)
-        return _report_differences(lines, options, console)
+        differences = fingerprint.list_differences(former, fitting)
+        verdict = f'does not fit {options.file}; differences: {len(differences)}'
+        verdict = verdict if differences else f'fits {options.file}'
+        for line in (*differences, f'{options.check} {verdict}'):
+            console.out.line(printable(line))
+        return Exit.ERRORS if differences else Exit.OK
     text = fingerprint.write_text(fitting)
     more = {'FINGERPRINT': fingerprint.hash_text(text)}
     if options.ros2_control:
-        data = read_robot_file(options.file)
-        more |= list_component_values(compiled, whole, data, given)
-        depends = list(_DEPENDS)
-        if list_loadable(robot):
-            more |= list_plugin_values(compiled)
-            depends.append('transmission_interface')
-        more['DEPENDS'] = '\n'.join(f'  <depend>{depend}</depend>' for depend in depends)
+        from transmission_bridge.tools.compiler import ros2_control_writer as writer
+
+        more |= writer.list_ros2_control_values(compiled, whole, data, given)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         write_folder(compiled, Path(made), whole.description, more)
         (Path(made) / fingerprint.FILE).write_text(text, encoding='utf-8')
@@ -79,7 +69,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         function = 'to_joint' if direction == ACTUATOR_TO_JOINT else 'to_actuator'
         most = near + full if program.bindings else near
         rows.append((f'{name}_{function}', f'{near:,}', f'{most:,}'))
-    lines = [
+    fixed = printable(', '.join(compiled.live.fixed))
+    for line in (
         f'{options.output}: C maps of {counted(len(robot.actuator_names), "actuator")} and '
         f'{counted(len(robot.joint_names), "joint")}',
         '',
@@ -87,12 +78,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         '',
         f'{name}_state: {count_state_bytes(compiled):,} bytes on a 64-bit machine',
         f'live numbers: {len(compiled.live.tunables)}',
-    ]
-    if fixed := printable(', '.join(compiled.live.fixed)):
-        lines.append(f'fixed, they need a new compilation: {fixed}')
-    if options.ros2_control:
-        lines.append(f'component: <plugin>{name}/MappedSystem</plugin>')
-    for line in lines:
+        *([f'fixed, they need a new compilation: {fixed}'] if fixed else ()),
+        *([f'component: <plugin>{name}/MappedSystem</plugin>'] if options.ros2_control else ()),
+    ):
         console.out.line(line)
     return Exit.OK
 
@@ -119,22 +107,11 @@ def _accept_errors(
     return bool(joints) and not fatal
 
 
-def _report_differences(
-    lines: Sequence[str], options: argparse.Namespace, console: Console
-) -> Exit:
-    for line in lines:
-        console.out.line(printable(line))
-    verdict = f'does not fit {options.file}; differences: {len(lines)}'
-    verdict = verdict if lines else f'fits {options.file}'
-    console.out.line(printable(f'{options.check} {verdict}'))
-    return Exit.ERRORS if lines else Exit.OK
-
-
 def _load_robot(
-    setup: BridgeSetup, options: argparse.Namespace, console: Console
+    data: bytes, options: argparse.Namespace, console: Console
 ) -> tuple[RobotTransmissions, set[str]]:
     """Return the robot with the numbers of the tuned file and of the parameter file, by name."""
-    data = read_robot_file(options.file)
+    setup = bridge_setup(options)
     if options.tuned_file:
         from transmission_bridge.bridge.options import TunedFile
 
@@ -195,5 +172,5 @@ def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
                 f'{printable(", ".join(bindings)) or "none"}'
             )
     wanted = [bindings[name] for name in names if name in bindings] if names else robot.bindings
-    numbers = sorted({joint for binding in wanted for joint in binding.all_joints})
-    return [robot.joint_names[number] for number in numbers]
+    places = sorted({joint for binding in wanted for joint in binding.all_joints})
+    return [robot.joint_names[place] for place in places]

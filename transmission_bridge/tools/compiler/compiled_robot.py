@@ -1,13 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The maps of a robot as they become C: their live numbers, their model, and their operations."""
+"""
+The maps of a robot as they become C: their live numbers, their model, and their operations.
+
+The writers and the fingerprint read it. The order of its numbers and the operations on them are
+those of ``templates/source.c``: a change of one is a change of both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce, wraps
+from functools import cached_property, reduce
 import math
 from operator import or_
 import re
@@ -22,6 +27,7 @@ from transmission_bridge.interfaces import (
     DIRECTIONS,
     FIELDS,
     INTERFACES,
+    JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions import (
     Binding,
@@ -61,7 +67,7 @@ class LiveNumbers:
     Numbers and tables of both directions stand one after the other.
 
     :param values: All of them with the values of the description.
-    :param counts: How many numbers each direction has.
+    :param places: Begin and end of the numbers of each direction.
     :param tables: Begin and end of the tables of the mechanisms of each direction. Both directions
         of a mechanism often have one table.
     :param rules: The rule of each number that depends on a live number, by index.
@@ -72,7 +78,7 @@ class LiveNumbers:
     """
 
     values: Array
-    counts: Mapping[Direction, int]
+    places: Mapping[Direction, slice]
     tables: Mapping[Direction, tuple[range, ...]]
     rules: Mapping[int, LiveRule]
     tunables: tuple[Tunable, ...]
@@ -83,7 +89,7 @@ class LiveNumbers:
     def collect(cls, robot: Robot) -> LiveNumbers:
         """Return the live numbers of a robot that C can change."""
         values: list[float] = []
-        counts: dict[Direction, int] = {}
+        places: dict[Direction, slice] = {}
         rules: dict[int, LiveRule] = {}
         unknown: dict[str, dict[int, float]] = {}
         for direction in DIRECTIONS:
@@ -99,7 +105,7 @@ class LiveNumbers:
                         bounds = unknown.setdefault(rules[first + index].itself, {})
                         bounds |= {first + k: x for k, x in part.unknown_bounds.items()}
                 values += part.numbers
-            counts[direction] = len(values) - begin
+            places[direction] = slice(begin, len(values))
         ranges = {b'': range(0)}
         tables: dict[Direction, tuple[range, ...]] = {}
         for direction in DIRECTIONS:
@@ -117,7 +123,7 @@ class LiveNumbers:
         live = tuple(tunable for tunable in able if tunable.name in used)
         fixed = tuple(tunable.name for tunable in able if tunable.name not in used)
         reshaping = {k: unknown[x.name] for k, x in enumerate(live) if x.name in unknown}
-        return cls(np.array(values), counts, tables, rules, live, fixed, reshaping)
+        return cls(np.array(values), places, tables, rules, live, fixed, reshaping)
 
     def evaluate_rules(self, values: Sequence[float]) -> Array:
         """
@@ -197,7 +203,7 @@ class CompiledRobot:
     @classmethod
     def build(cls, name: str, robot: Robot) -> CompiledRobot:
         """Compile the functions of a robot."""
-        live, programs, begin = LiveNumbers.collect(robot), {}, 0
+        live, programs = LiveNumbers.collect(robot), {}
         for direction, letter in zip(DIRECTIONS, 'ja', strict=True):
             programs[direction] = RobotProgram.build(
                 robot.stack_fields(direction),
@@ -205,11 +211,10 @@ class CompiledRobot:
                 direction,
                 commands=direction != ACTUATOR_TO_JOINT,
                 # An offset that is zero now has to be a term of the function.
-                live={rule - begin for rule in live.rules},
+                live={index - live.places[direction].start for index in live.rules},
                 name=f'{name}_{letter}',
                 shares=True,
             )
-            begin += live.counts[direction]
         return cls(name, robot, live, programs)
 
     @cached_property
@@ -229,15 +234,26 @@ class CompiledRobot:
                 longest = max(longest, 0 if len(numbers) else len(table))
         return re.sub(r'(casadi_zeros)\[\d+\]', rf'\1[{longest}]', generator.dump())
 
-    def members(self, direction: Direction) -> list[tuple[list[int], list[int]]]:
-        """Return the indices of inputs and outputs of each transmission, in their order."""
-        indices = (binding.member_indices(direction) for binding in self.robot.bindings)
-        return [(inputs.tolist(), outputs[mapped].tolist()) for inputs, outputs, mapped in indices]
+    @cached_property
+    def members(self) -> dict[Direction, list[tuple[list[int], list[int]]]]:
+        """Indices of inputs and outputs of each transmission by direction, in their order."""
+        return {
+            direction: [
+                (inputs.tolist(), outputs[mapped].tolist())
+                for binding in self.robot.bindings
+                for inputs, outputs, mapped in [binding.member_indices(direction)]
+            ]
+            for direction in DIRECTIONS
+        }
 
-    def owners(self, direction: Direction) -> tuple[int, ...]:
-        """Return the index of the transmission of each mechanism."""
+    @cached_property
+    def owners(self) -> dict[Direction, list[int]]:
+        """Index of the transmission of each mechanism, by direction."""
         names = [binding.spec.name for binding in self.robot.bindings]
-        return tuple(names.index(each.spec.name) for each in self.programs[direction].bindings)
+        return {
+            direction: [names.index(each.spec.name) for each in program.bindings]
+            for direction, program in self.programs.items()
+        }
 
 
 class StateModel:
@@ -250,36 +266,38 @@ class StateModel:
 
     def __init__(self, compiled: CompiledRobot, values: Sequence[float]) -> None:
         self._compiled, self._functions = compiled, dict[Direction, RobotFunction]()
-        live, begin = compiled.live, 0
-        numbers = live.evaluate_rules(values)
+        #: Whether an input belongs to a transmission, shape ``(n_in, transmissions)``.
+        self._uses: dict[Direction, Array] = {}
+        live, numbers = compiled.live, compiled.live.evaluate_rules(values)
         for direction, program in compiled.programs.items():
-            end = begin + live.counts[direction]
+            own = tuple(numbers[live.places[direction]].tolist())
             tables = tuple(
                 numbers[table.start : table.stop] if len(table) else np.zeros(len(given))
                 for table, given in zip(live.tables[direction], program.tables, strict=True)
             )
-            self._functions[direction] = RobotFunction(
-                program._replace(numbers=tuple(numbers[begin:end].tolist()), tables=tables)
-            )
-            begin = end
+            program = program._replace(numbers=own, tables=tables)
+            self._functions[direction] = RobotFunction(program)
+            members = compiled.members[direction]
+            uses = np.zeros((program.near.numel_in(0) // ROWS, len(members)))
+            for owner, (inputs, _) in enumerate(members):
+                uses[inputs, owner] = 1.0
+            self._uses[direction] = uses
 
     def map_rows(self, direction: Direction, rows: Array) -> tuple[Array, int]:
         """Return the mapped rows and the status; a fourth row has the measured positions."""
-        function = self._functions[direction]
+        function, uses = self._functions[direction], self._uses[direction]
         finite = np.where(np.isfinite(rows), rows, math.nan)
         given, measured = finite[:ROWS], finite[-1] if len(finite) > ROWS else finite[0]
         function.places[...] = np.where(np.isnan(given[0]), measured, given[0]), measured
         mapped = function.map_rows(given).copy()
         status = reduce(or_, map(int, function.status.tolist()), 0)
-        owners = self._compiled.owners(direction)
-        for owner, (inputs, outputs) in enumerate(self._compiled.members(direction)):
-            known_of = np.isfinite(given[:, inputs])
-            for row in np.flatnonzero(known_of.any(axis=1) & ~known_of.all(axis=1)):
-                mapped[row, outputs] = math.nan
-                status |= PARTIAL
-            is_lost = np.isnan(function.places[:, inputs]).any(axis=1)
-            if owner in owners and (known_of[1:].all(axis=1) & is_lost).any():
-                status |= NO_POSITION
+        unknown, lost = np.isnan(given) @ uses, np.isnan(function.places) @ uses
+        for row, owner in np.argwhere((unknown > 0.0) & (unknown < uses.sum(axis=0))):
+            mapped[row, self._compiled.members[direction][owner][1]] = math.nan
+            status |= PARTIAL
+        is_lost = (unknown[1:] == 0.0) & (lost > 0.0)
+        if is_lost[:, self._compiled.owners[direction]].any():
+            status |= NO_POSITION
         return mapped, status
 
 
@@ -288,15 +306,14 @@ class PartStep(NamedTuple):
     A step of the test: a live number is set, or a sample is mapped in one direction.
 
     :param which: Index of the live number, -1 without one.
-    :param value: Its value.
     :param direction: The direction.
-    :param rows: The three input rows, and measured positions for actuators.
+    :param rows: The value of the live number, or the three input rows, and measured positions for
+        actuators.
     :param mapped: The three output rows.
     :param status: The bits of all transmissions.
     """
 
     which: int
-    value: float
     direction: Direction
     rows: Array
     mapped: Array
@@ -322,7 +339,7 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
         low, high = np.array(domain.lower), np.array(domain.upper)
         if domain.space == 'joint':
             # The range of the actuators, from a grid of joint positions.
-            mapped = binding.map(DIRECTIONS[1], 'position', domain.grid(9))
+            mapped = binding.map(JOINT_TO_ACTUATOR, 'position', domain.grid(9))
             low, high = np.nanmin(mapped, axis=0), np.nanmax(mapped, axis=0)
         actuators = list(binding.actuators)
         centres[actuators], widths[actuators] = (low + high) / 2, high - low
@@ -338,19 +355,19 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
                 value = tunables[which].value
             values[which] = value
             model = StateModel(compiled, values)
-            yield PartStep(which, value, ACTUATOR_TO_JOINT, *(np.zeros(0),) * 2, 0)
+            yield PartStep(which, ACTUATOR_TO_JOINT, np.array([value]), np.zeros(0), 0)
         angle = 0.05 * number * speed + phase
         position = centres + 0.5 * widths * np.sin(angle)
         velocity, effort = widths * np.cos(angle), random.normal(size=len(centres))
         rows = _disturb(np.stack([position, velocity, effort]), number, random)
         mapped, status = model.map_rows(ACTUATOR_TO_JOINT, rows)
-        yield PartStep(-1, 0.0, ACTUATOR_TO_JOINT, rows, mapped, status)
+        yield PartStep(-1, ACTUATOR_TO_JOINT, rows, mapped, status)
         joints = np.where(np.isfinite(mapped[0]), mapped[0], joints)
         command = joints + random.normal(scale=1e-3, size=len(joints))
         wanted = np.stack([command, *random.normal(size=(2, len(joints)))])
         wanted = np.vstack([_disturb(wanted, number + 3, random), joints])
-        back, status = model.map_rows(DIRECTIONS[1], wanted)
-        yield PartStep(-1, 0.0, DIRECTIONS[1], wanted, back, status)
+        back, status = model.map_rows(JOINT_TO_ACTUATOR, wanted)
+        yield PartStep(-1, JOINT_TO_ACTUATOR, wanted, back, status)
 
 
 def _disturb(rows: Array, number: int, random: np.random.Generator) -> Array:
@@ -363,42 +380,35 @@ def _disturb(rows: Array, number: int, random: np.random.Generator) -> Array:
     return result
 
 
-def _cache_by_node(count: Callable[[Any], int]) -> Callable[[Any], int]:
-    """Keep the results by function: CasADi returns a new object for one function each time."""
-    results: dict[int, tuple[Any, int]] = {}
-
-    @wraps(count)
-    def look_up(function: Any) -> int:
-        if hash(function) not in results:
-            results[hash(function)] = function, count(function)
-        return results[hash(function)][1]
-
-    return look_up
-
-
-@_cache_by_node
-def count_operations(function: Any) -> int:
+def count_operations(function: Any, counts: dict[int, int] | None = None) -> int:
     """
     Return how many numbers a call of a function computes at most.
 
     Of two branches the longer one counts; a term of a product of matrices counts as one operation.
 
     :param function: A function of CasADi.
+    :param counts: Counts that are known, by hash: CasADi returns a new object for one function
+        each time.
     """
+    counts = {} if counts is None else counts
+    count = counts.get(hash(function), 0)
+    if count:
+        return count
     if function.is_a('SXFunction'):
-        return int(function.n_instructions())
-    if not function.is_a('MXFunction'):
+        count = int(function.n_instructions())
+    elif not function.is_a('MXFunction'):
         branches = function.info()  # of a switch
-        return max(map(count_operations, (*branches['f'], branches['f_def'])))
-    count = 0
-    for index in range(function.n_instructions()):
-        kind = function.instruction_id(index)
-        if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
-            continue
-        node = function.instruction_MX(index)
-        if kind == ca.OP_CALL:
-            count += count_operations(node.which_function())
-        else:
-            # A product is the second factor times the third, added to the first one.
-            count += int(node.nnz() * (node.dep(1).shape[1] if kind == ca.OP_MTIMES else 1))
+        count = max(count_operations(x, counts) for x in (*branches['f'], branches['f_def']))
+    else:
+        for index in range(function.n_instructions()):
+            kind = function.instruction_id(index)
+            if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
+                continue
+            node = function.instruction_MX(index)
+            if kind == ca.OP_CALL:
+                count += count_operations(node.which_function(), counts)
+            else:
+                # A product is the second factor times the third, added to the first one.
+                count += int(node.nnz() * (node.dep(1).shape[1] if kind == ca.OP_MTIMES else 1))
+    counts[hash(function)] = count
     return count

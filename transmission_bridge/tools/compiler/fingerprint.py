@@ -1,12 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that decides the maps in a folder of C, as values by name."""
+"""
+Everything that decides the maps in a folder of C, as values by name.
+
+Folders of users contain the names: a renamed entry is a difference in ``compile --check``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 import hashlib
 from importlib.metadata import version
 import json
@@ -17,6 +22,7 @@ from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description import ParameterSpec
+from transmission_bridge.interfaces import JOINT_TO_ACTUATOR
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions import Binding, Registry, RobotTransmissions
@@ -40,7 +46,7 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
     :param compiled: The functions of the robot or of a part of it.
     :param whole: The whole robot.
     """
-    robot, registry = compiled.robot, Registry()
+    robot, find_provider = compiled.robot, cache(Registry().find_provider)
     in_loop = dict.fromkeys(robot.joint_names, False)
     entries: dict[str, Any] = {
         'name': compiled.name,
@@ -53,7 +59,7 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
         type_name, path = binding.spec.type, f'{PREFIX}{binding.spec.name}'
         entries[f'{path}.type'] = type_name
         if type_name:
-            entries[f'{path}.provider'] = registry.find_provider(type_name)
+            entries[f'{path}.provider'] = find_provider(type_name)
         entries.update(_list_transmission(binding))
         in_loop |= dict.fromkeys(linkage_joints(whole.description, binding.spec, fixed=True), True)
     for name, tunables in robot.named_tunables.items():
@@ -76,7 +82,7 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
     # Other machines round differently, and the tables stand after the numbers of both directions.
     text = re.sub(r'/\*.*?\*/', '', compiled.functions, flags=re.DOTALL)
     text = re.sub(r'\b\d+\.\d*(e[+-]?\d+)?', lambda number: _rounded(float(number[0])), text)
-    live = compiled.live.values[: sum(compiled.live.counts.values())].tolist()
+    live = compiled.live.values[: compiled.live.places[JOINT_TO_ACTUATOR].stop].tolist()
     entries[FUNCTIONS] = hash_text(f'{text}{" ".join(map(_rounded, live))}')
     made: Fingerprint = json.loads(json.dumps(entries, allow_nan=False))
     return made
@@ -117,19 +123,14 @@ def list_differences(compiled: Fingerprint, robot: Fingerprint) -> list[str]:
     lines = []
     for name in dict.fromkeys((*compiled, *robot)):
         one, other = compiled.get(name), robot.get(name)
-        if isinstance(one, float) and isinstance(other, float):
-            # Lengths that a type computes are rounded by the machine.
-            is_same = math.isclose(one, other, rel_tol=1e-12)
-        else:
-            is_same = one == other
-        if not is_same:
-            lines.append(f'{name}: compiled {_word(compiled, name)}, robot {_word(robot, name)}')
+        is_number = isinstance(one, float) and isinstance(other, float)
+        # Lengths that a type computes are rounded by the machine.
+        is_close = is_number and math.isclose(compiled[name], robot[name], rel_tol=1e-12)
+        if one != other and not is_close:
+            values = (each.get(name, 'none') for each in (compiled, robot))
+            words = (x if type(x) is str else json.dumps(x, ensure_ascii=False) for x in values)
+            lines.append('{}: compiled {}, robot {}'.format(name, *words))
     return lines if len(lines) < 2 else [x for x in lines if not x.startswith(f'{FUNCTIONS}: ')]
-
-
-def _word(fingerprint: Fingerprint, name: str) -> str:
-    value = fingerprint.get(name, 'none')
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:

@@ -38,7 +38,6 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     optional('casadi', 'mechanisms')
     # They need CasADi.
     from transmission_bridge.tools.loops import proposal, writing
-    from transmission_bridge.tools.loops.couplings import propose_couplings
 
     if options.output:
         check_output(options.output, force=options.force)
@@ -57,9 +56,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             load_description(framed), loops, found.driven, chosen, options.command
         )
         moved = {name for mechanism in mechanisms for name in mechanism.joints}
-        couplings = propose_couplings(robot, found, chosen, moved)
-        commanded = [name for mechanism in mechanisms for name in mechanism.commanded]
-        commanded += [name for coupling in couplings for name in coupling.joints]
+        couplings = proposal.propose_couplings(robot, found, chosen, moved)
+        commanded = writing.list_commanded(mechanisms, couplings)
         for spec in robot.transmissions:
             for name in (joint.name for joint in spec.joints if joint.name in commanded):
                 raise UsageError(

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a file states about loops, in the names of the URDF, and the YAML files of other tools."""
+"""
+What a file states about loops, in the names of the URDF, and the YAML files of other tools.
+
+Readers return :class:`Found`, from which ``proposal`` makes the transmissions. To add a format,
+write a reader and name it in the command.
+"""
 
 from __future__ import annotations
 
@@ -234,7 +239,7 @@ def read_closing_frames(robot: RobotDescription) -> Found:
             notes.append(
                 f"loop '{name}': taken as a ball; if it is fastened, change its type to weld"
             )
-    return Found(loops=tuple(loops), notes=tuple(notes))
+    return Found(tuple(loops), notes=tuple(notes))
 
 
 def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Found:
@@ -253,9 +258,8 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
     for number, closure in enumerate(read_yaml_list(content, 'closures', file), 1):
         where = f"'{file}': closure {number}"
         if not isinstance(closure, dict):
-            raise UsageError(
-                f'{where}: expected link_a, link_b, point and axis, found {closure!r}'
-            )
+            expected = 'link_a, link_b, point and axis'
+            raise UsageError(f'{where}: expected {expected}, found {closure!r}')
         frame = make_transform(np.eye(3), _read_vector(closure.get('point'), f'{where}: point'))
         ends = (
             require_name(closure.get(key), links, LINK, f'{where}: {key}')
@@ -268,11 +272,17 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
             x, y, z = (axis / np.linalg.norm(axis)).tolist()
             loop = replace(loop, type='hinge', axis=(x, y, z))
         loops.append(loop)
-    driven = {
-        require_name(name, joints, JOINT, f"'{file}': independent"): LoopMotor(f'{name}_motor')
-        for name in read_yaml_list(content, 'independent', file)
+    return Found(tuple(loops), driven=_read_motors(content, 'independent', file, joints))
+
+
+def _read_motors(
+    content: Any, key: str, file: str, joints: Collection[str]
+) -> dict[str, LoopMotor]:
+    """Return a motor for each joint of a list, by joint."""
+    return {
+        require_name(name, joints, JOINT, f"'{file}': {key}"): LoopMotor(f'{name}_motor')
+        for name in read_yaml_list(content, key, file)
     }
-    return Found(loops=tuple(loops), driven=driven)
 
 
 def _read_vector(value: Any, where: str) -> Any:
@@ -326,10 +336,7 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
         names = [frame if frame in links else below.get(str(frame), frame) for frame in pair]
         one, other = (Frame(require_name(name, links, LINK, where)) for name in names)
         loops.append(FoundLoop(f'loop_{number}', type_, (one, other)))
-    driven = {
-        require_name(name, below, JOINT, f"'{file}': name_mot"): LoopMotor(f'{name}_motor')
-        for name in read_yaml_list(content, 'name_mot', file)
-    }
+    driven = _read_motors(content, 'name_mot', file, below)
     replaced = (read_yaml_list(content, key, file) for key in ('joint_name', 'joint_type'))
     for name, kind in zip(*replaced, strict=False):
         if str(kind).upper() in _AXES and name in below:
@@ -338,4 +345,4 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
                 'in its place in the URDF, and no entry of it in joint_name'
             )
         notes.append(f"joint '{name}' is {kind} in '{file}', and stays as it is in the URDF")
-    return Found(loops=tuple(loops), driven=driven, notes=tuple(notes))
+    return Found(tuple(loops), (), driven, tuple(notes))

@@ -118,14 +118,12 @@ class Mjcf:
         """Return file and line of an element, for errors."""
         return f"'{self.file}': <{at.tag}> in line {at.line}"
 
-    def list_elements(self, section: str) -> list[tuple[Element, Mapping[str, str]]]:
-        """Return the elements of a section, with their attributes and defaults."""
-        return [
-            (child, self._attributes_of(child, ''))
-            for group in self._sections
-            if group.tag == section
-            for child in self._expand_children(group)
-        ]
+    def list_elements(self, section: str) -> Iterator[tuple[Element, Mapping[str, str]]]:
+        """Yield the elements of a section, with their attributes and defaults."""
+        for group in self._sections:
+            if group.tag == section:
+                for child in self._expand_children(group):
+                    yield child, self._attributes_of(child, '')
 
     def numbers(
         self, attributes: Mapping[str, str], name: str, default: str, at: Element
@@ -169,9 +167,8 @@ class Mjcf:
             data = read_robot_file(path)
             self._size += len(data)
             if self._size > MAX_BYTES:
-                raise UsageError(
-                    f"'{self.file}': expected at most {MAX_BYTES} bytes with includes"
-                )
+                most = f'at most {MAX_BYTES} bytes with includes'
+                raise UsageError(f"'{self.file}': expected {most}")
             yield from self._expand_children(parse_xml(description_text(data, name=path)))
 
     def _read_default(
@@ -225,9 +222,8 @@ class Mjcf:
             basis = axis_basis(np.array(axis) / np.linalg.norm(axis))
             rotation = basis @ rotation_about(2, np.array(angle * self._unit)) @ basis.T
         elif 'euler' in values:
-            for letter, angle in zip(
-                self._order, self.numbers(values, 'euler', '0 0 0', at), strict=False
-            ):
+            angles = self.numbers(values, 'euler', '0 0 0', at)
+            for letter, angle in zip(self._order, angles, strict=False):
                 turn = rotation_about('xyz'.index(letter.lower()), np.array(angle * self._unit))
                 rotation = rotation @ turn if letter.islower() else turn @ rotation
         elif 'xyaxes' in values:
@@ -309,12 +305,10 @@ class _Reader:
             if element.tag != 'fixed' or name not in motors['tendon']:
                 notes.append(f"tendon '{name}' is not fixed, or no motor moves it")
                 continue
-            weights = {
-                self._find_joint(part.attributes, 'joint', part): self._numbers(
-                    part.attributes, 'coef', '1', part
-                )[0]
-                for part in element.find_all('joint')
-            }
+            weights = {}
+            for part in element.find_all('joint'):
+                joint = self._find_joint(part.attributes, 'joint', part)
+                weights[joint] = self._numbers(part.attributes, 'coef', '1', part)[0]
             rows.append(CouplingRow(name, weights, 0.0, motors['tendon'][name]))
         driven = {name: motor for name, motor in motors['joint'].items() if name in self._joints}
         return Found(tuple(loops), tuple(rows), driven, tuple(notes))

@@ -1,11 +1,16 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Write frames and transmissions into a URDF; every other byte stays unchanged."""
+"""
+Write frames and transmissions into a URDF; every other byte stays unchanged.
+
+It is the last step of ``loops``: the result is loaded, and refused if it has new errors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 import math
 import re
 from xml.sax.saxutils import quoteattr
@@ -13,9 +18,8 @@ from xml.sax.saxutils import quoteattr
 from transmission_bridge.description import load_description
 from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.couplings import Coupling
 from transmission_bridge.tools.loops.formats import Found, LoopMotor
-from transmission_bridge.tools.loops.proposal import ProposedMechanism, TOLERANCES
+from transmission_bridge.tools.loops.proposal import Coupling, ProposedMechanism, TOLERANCES
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import Loop
 
@@ -52,16 +56,24 @@ def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
                     roll, yaw = math.atan2(-r[1, 2], r[1, 1]), 0.0
                 xyz = ' '.join(map(repr, r[:3, 3].tolist()))
                 rpy = ' '.join(map(repr, (roll, math.atan2(-r[2, 0], across), yaw)))
+                ends = f'<parent link={quoteattr(frame.link)}/><child link={quoteattr(name)}/>'
                 lines += [
                     f'<link name={quoteattr(name)}/>',
                     f'<joint name={quoteattr(f"{name}_mount")} type="fixed">',
-                    f'  <parent link={quoteattr(frame.link)}/><child link={quoteattr(name)}/>'
-                    f'<origin xyz="{xyz}" rpy="{rpy}"/>',
+                    f'  {ends}<origin xyz="{xyz}" rpy="{rpy}"/>',
                     '</joint>',
                 ]
             names.append(name)
         loops.append(Loop(loop.type, names[0], names[1], loop.axis))
     return (_insert_lines(data, '/robot', lines) if lines else data), loops
+
+
+def list_commanded(
+    mechanisms: Iterable[ProposedMechanism], couplings: Iterable[Coupling]
+) -> list[str]:
+    """Return the joints that the proposed transmissions command."""
+    joints = [name for mechanism in mechanisms for name in mechanism.commanded]
+    return joints + [name for coupling in couplings for name in coupling.joints]
 
 
 def add_transmissions(
@@ -74,8 +86,7 @@ def add_transmissions(
     :raises UsageError: If several blocks have the joints, or the result has errors.
     """
     robot = load_description(data)
-    joints = [name for mechanism in mechanisms for name in mechanism.commanded]
-    joints += [name for coupling in couplings for name in coupling.joints]
+    joints = list_commanded(mechanisms, couplings)
     owners = {
         component.name: block
         for block in robot.blocks
@@ -83,9 +94,7 @@ def add_transmissions(
         if component.name in joints
     }
     blocks = {id(block): block for block in owners.values()}
-    taken = {spec.name for spec in robot.transmissions} | {
-        rejection.name for rejection in robot.rejected
-    }
+    taken = {spec.name for spec in robot.transmissions} | {spec.name for spec in robot.rejected}
     lines = [
         *(line for m in mechanisms for line in _linkage_lines(m, _new_name(m.name, taken))),
         *(line for c in couplings for line in _coupling_lines(c, _new_name(c.name, taken))),
@@ -104,12 +113,9 @@ def add_transmissions(
             f'<ros2_control name="{name}" type="system">',
             f'  <hardware><plugin>{PLACEHOLDER}</plugin></hardware>',
         ]
+        interfaces = '    <command_interface name="position"/><state_interface name="position"/>'
         for joint in joints:
-            elements += [
-                f'  <joint name={quoteattr(joint)}>',
-                '    <command_interface name="position"/><state_interface name="position"/>',
-                '  </joint>',
-            ]
+            elements += [f'  <joint name={quoteattr(joint)}>', interfaces, '  </joint>']
         elements += [*(f'  {line}' for line in lines), '</ros2_control>']
         result = _insert_lines(data, '/robot', elements)
     former = {(finding.message, finding.subject) for finding in RobotTransmissions(robot).findings}
@@ -139,22 +145,26 @@ def _insert_lines(data: bytes, path: str, lines: Iterable[str]) -> bytes:
 # -- elements ------------------------------------------------------------------------------------
 
 
-def _member_lines(joints: Sequence[str], motors: Sequence[tuple[LoopMotor, str]]) -> Iterator[str]:
+def _member_lines(
+    motors: Iterable[tuple[LoopMotor, str]], joints: Iterable[str], offsets: Iterable[float] = ()
+) -> Iterator[str]:
     for number, (motor, turned) in enumerate(motors, 1):
         yield f'  <actuator name={quoteattr(motor.name)} role="actuator{number}">'
         yield f'    <mechanical_reduction>{motor.reduction!r}</mechanical_reduction>'
         if turned:
             yield f'    <param name="joint">{quoteattr(turned)[1:-1]}</param>'
         yield '  </actuator>'
-    for number, joint in enumerate(joints, 1):
-        yield f'  <joint name={quoteattr(joint)} role="joint{number}"/>'
+    for number, (joint, offset) in enumerate(zip_longest(joints, offsets), 1):
+        start = f'  <joint name={quoteattr(joint)} role="joint{number}"'
+        content = (f'{start}>', f'    <offset>{offset!r}</offset>', '  </joint>')
+        yield from (f'{start}/>',) if offset is None else content
 
 
 def _linkage_lines(mechanism: ProposedMechanism, name: str) -> Iterator[str]:
     yield f'<transmission name="{name}">'
     yield '  <plugin>transmission_bridge/LinkageTransmission</plugin>'
     motors = [(motor, joint) for joint, motor in mechanism.driven.items()]
-    yield from _member_lines(mechanism.commanded, motors)
+    yield from _member_lines(motors, mechanism.commanded)
     for loop in mechanism.loops:
         axis = f' axis="{" ".join(map(repr, loop.axis))}"' if loop.type == 'hinge' else ''
         frames = 'frame1={} frame2={}'.format(*map(quoteattr, loop.frames))
@@ -178,12 +188,6 @@ def _coupling_lines(coupling: Coupling, name: str) -> Iterator[str]:
     for point in coupling.table.tolist():
         words = (f'{name}="{value:.9g}"' for name, value in zip(names, point, strict=True))
         yield f'  <point {" ".join(words)}/>'
-    yield from _member_lines(
-        coupling.joints if is_table else (), [(motor, '') for motor in coupling.motors]
-    )
-    numbered = enumerate(zip(coupling.joints, coupling.offset.tolist(), strict=False), 1)
-    for number, (joint, offset) in numbered:
-        yield f'  <joint name={quoteattr(joint)} role="joint{number}">'
-        yield f'    <offset>{offset!r}</offset>'
-        yield '  </joint>'
+    motors = ((motor, '') for motor in coupling.motors)
+    yield from _member_lines(motors, coupling.joints, coupling.offset.tolist())
     yield '</transmission>'

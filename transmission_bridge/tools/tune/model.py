@@ -25,7 +25,7 @@ from transmission_bridge.bridge.options import list_parameter_names, PREFIX, str
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import is_parameter_file
-from transmission_bridge.tools.limit_report import joint_unit, list_position_limits, UNKNOWN_UNIT
+from transmission_bridge.tools.units import joint_unit, list_position_limits, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 from transmission_bridge.transmissions.robot import (
     compute_ratios_at,

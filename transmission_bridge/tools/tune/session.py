@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.limit_report import transmission_limits, UNKNOWN_UNIT
+from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import Limits, Preview, TuneModel
 from transmission_bridge.tools.tune.robots import BridgeRobot, Done, FileRobot, RobotState
 from transmission_bridge.tools.tune.scene import COMMANDED, PREVIEWED, RobotScene
 from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.texts import PageUnits
+from transmission_bridge.tools.units import UNKNOWN_UNIT
 from transmission_bridge.transmissions import Binding
 from transmission_bridge.types import Array
 

@@ -243,11 +243,11 @@ class Closures:
             self._turns[key] = ca.cos(angle), ca.sin(angle)
         cos, sin = self._turns[key][0], sign * self._turns[key][1]
         across = _multiply_nonzero(np.cross(motion.axis, np.eye(3)).T, vector)
-        along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
         if sum(component != 0.0 for component in motion.axis) == 1:
             # The component along the axis is unchanged to the last bit.
             mask = ca.DM([0.0 if component else 1.0 for component in motion.axis])
             return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
+        along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
         return along + (vector - along) * cos + across * sin
 
     def _build_frame(self, elements: Sequence[Element]) -> _PathFrame:
@@ -375,14 +375,14 @@ def _skew_vector_slope(rotation: Expression, turning: Expression) -> Expression:
 
 def _multiply_nonzero(matrix: Array, vector: Expression) -> Expression:
     """Return ``M v`` from the nonzero entries."""
-    rows = []
-    for row in np.asarray(matrix):
+    rows, components = [], ca.vertsplit(vector)
+    for row in matrix.tolist():
         total = ca.SX(0.0)
-        for column, entry in enumerate(row.tolist()):
+        for entry, component in zip(row, components, strict=True):
             if entry == 1.0:
-                total = total + vector[column]
+                total = total + component
             elif entry != 0.0:
-                total = total + entry * vector[column]
+                total = total + entry * component
         rows.append(total)
     return ca.vertcat(*rows)
 

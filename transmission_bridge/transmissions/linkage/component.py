@@ -203,7 +203,9 @@ class Component:
             gains = slopes[solver.corrector.wanted]
             longest = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
             sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), longest))
-        return [float(size) for size in np.median(np.array(sizes), axis=0)]
+        # The median, without the import of numpy.ma by np.median.
+        ordered, half = np.sort(np.array(sizes), axis=0), len(sizes) // 2
+        return list((0.5 * (ordered[half] + ordered[-1 - half])).tolist())
 
 
 @lru_cache(maxsize=32)
