@@ -116,6 +116,11 @@ class Promises:
         now = self.spells(name, row)
         return now is not None and now == self.bases.get((name, row))
 
+    def lasting(self, values, name, row):
+        """Return a number of a joint or an actuator that still exists, else ``None``."""
+        value = values[name].get(row)
+        return value if self.exists(name, row, value) else None
+
     def is_under_way(self, group):
         """Tell whether a group executes a trajectory."""
         return any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
@@ -291,8 +296,7 @@ class Promises:
         """Return what a joint that a command leaves out goes on doing (2, 3)."""
         if is_way and row % 2:
             return 0.0
-        found = self.held[joint].get(row)
-        found = found if self.exists(joint, row, found) else None
+        found = self.lasting(self.held, joint, row)
         if found is None and row == 0:
             found = self.measured(group)[joint]
         if found is None:
@@ -333,10 +337,9 @@ class Promises:
         far, unknown = set(), set()
         for joint, target in targets.items() if self.options.max_step != 'off' else ():
             group, speed = self.group(joint), self.facts.joints[joint].velocity
-            origin = self.held[joint].get(0)
+            origin = self.lasting(self.held, joint, 0)
             # Joints that fewer motors move are one.
             one = group.joints if group.is_few else (joint,)
-            origin = origin if self.exists(joint, 0, origin) else None
             if origin is None or not self.astray.isdisjoint(one):
                 is_known = all(turn(name) for name in group.actuators)
                 origin = self.measured(group)[joint] if is_known else None
@@ -492,10 +495,9 @@ class Promises:
         """Compare arrays with the numbers of each member (3)."""
         for space, order in self.orders.items():
             for row in self.rows(space, {r for n, r in found.numbers if n in order}, replaced):
-                told, lacking = {name: self.told[name].get(row) for name in order}, set()
+                told, lacking = {}, set()
                 for name in order:
-                    bounds, value = self.motors[name][row], told[name]
-                    value = value if self.exists(name, row, value) else None
+                    bounds, value = self.motors[name][row], self.lasting(self.told, name, row)
                     if ends and row == 1:  # as the driver was told
                         last = self.last.get(space, {}).get(name, 0.0)
                         value = last if abs((value or 0.0) - last) <= slack(last) else 0.0
@@ -527,8 +529,7 @@ class Promises:
 
     def leads_out(self, group, row):
         """Tell whether what a group is still told leads further out beyond a limit (7)."""
-        held = {j: self.held[j].get(row) for j in group.joints}
-        held = {j: {row: v if self.exists(j, row, v) else 0.0} for j, v in held.items()}
+        held = {j: {row: self.lasting(self.held, j, row) or 0.0} for j in group.joints}
         return self.outward(group, held, False)
 
     def judge_ends(self, found, turn, cancelled=(), are_due=True):
@@ -543,13 +544,8 @@ class Promises:
             over = {*group.joints} if group.is_few else over
             ending = rows & {row for joint in over for row in self.held[joint]}
             own = {
-                joint: {
-                    row: held[row]
-                    if joint not in over and self.exists(joint, row, held.get(row))
-                    else 0.0
-                    for row in ending
-                }
-                for joint, held in ((joint, self.held[joint]) for joint in group.joints)
+                j: {r: 0.0 if j in over else self.lasting(self.held, j, r) or 0.0 for r in ending}
+                for j in group.joints
             }
             self.outward(group, own, False)
             try:
@@ -625,16 +621,13 @@ class Promises:
         end['bases'] = self.base(joints) | self.base(sent)
         end['has_rates'] = 0 not in next(iter(joints.values()))
         for key, last in (('held', joints), ('told', sent)):
-            end[key] = {name: self.left(values) for name, values in last.items()}
+            # A last waypoint leaves a position, or else rates that have to end: acceleration leads
+            # to a velocity, whatever it is.
+            end[key] = {
+                name: {0: own[0]} if 0 in own else {1: 0.0} | {r: own[r] for r in {1, 2} & {*own}}
+                for name, own in last.items()
+            }
         self.interrupt(joints, sent)
         self.coming.append(end)
         self.kept -= end['named']
         return self.begin(self.now)
-
-    @staticmethod
-    def left(values):
-        """Return what the last waypoint leaves: a position, or else rates that have to end."""
-        if 0 in values:
-            return {0: values[0]}
-        # Acceleration leads to a velocity, whatever it is.
-        return {1: 0.0, **{row: values[row] for row in (1, 2) if row in values}}
