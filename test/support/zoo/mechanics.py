@@ -10,6 +10,9 @@ import math
 
 import numpy as np
 
+#: What the rows of numbers are.
+_MODES = ('position', 'velocity', 'effort', 'acceleration')
+
 
 def span(lower=-math.inf, upper=math.inf, velocity=math.inf, effort=math.inf, **_):
     """Return the bounds of position, velocity, effort and acceleration."""
@@ -64,12 +67,10 @@ class Mechanics:
         self.lost = set()
 
     def note_time(self, now):
-        """Forget all readings if time went backwards; return whether it did."""
-        went_back = now < self.now
-        if went_back:
+        """Forget all readings if time went backwards."""
+        if now < self.now:
             self.forget()
         self.now = now
-        return went_back
 
     def hear(self, space, readings, now):
         """Take a message: (total position, velocity) by actuator."""
@@ -111,17 +112,16 @@ class Mechanics:
 
     def to_joints(self, group, values, row, at=None):
         """Map positions or velocities of actuators to joints; ``None``: unknown."""
-        if group.name not in self.formula:
-            joints, motors = self.robot.joint_names, self.robot.actuator_names
-            mode = ('position', 'velocity')[row]
-            values, point = self._whole(motors, values), self._whole(motors, at)
-            found = self.robot.actuator_to_joint(mode, values, at=point)
-            found = dict(zip(joints, found.tolist(), strict=True))
-            return {
-                name: found[name] if math.isfinite(found[name]) else None for name in group.joints
-            }
-        matrix, offset, _ = self.formula[group.name]
         result = {}
+        if group.name not in self.formula:
+            names = self.robot.actuator_names
+            values, point = self._whole(names, values), self._whole(names, at)
+            found = self.robot.actuator_to_joint(_MODES[row], values, at=point)
+            for name in group.joints:
+                value = float(found[self.robot.joint_names.index(name)])
+                result[name] = value if math.isfinite(value) else None
+            return result
+        matrix, offset, _ = self.formula[group.name]
         for joint, line, bias in zip(group.joints, matrix, offset, strict=True):
             terms = [(f, values.get(n)) for f, n in zip(line, group.actuators, strict=True) if f]
             result[joint] = None
@@ -139,13 +139,9 @@ class Mechanics:
         if row and not any(values.values()) and row < 3:
             return dict.fromkeys(group.actuators, 0.0)
         if group.name not in self.formula:
-            joints, motors = self.robot.joint_names, self.robot.actuator_names
-            found = self.robot.joint_to_actuator(
-                ('position', 'velocity', 'effort', 'acceleration')[row],
-                self._whole(joints, values),
-                at=self._whole(joints, at),
-                rate=self._whole(joints, rate),
-            )
+            names, motors = self.robot.joint_names, self.robot.actuator_names
+            values, at, rate = (self._whole(names, each) for each in (values, at, rate))
+            found = self.robot.joint_to_actuator(_MODES[row], values, at=at, rate=rate)
             found = {name: float(found[motors.index(name)]) for name in group.actuators}
             if not all(map(math.isfinite, found.values())):
                 raise No('unmapped')

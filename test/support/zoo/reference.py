@@ -11,6 +11,7 @@ absolute terms that they were made of, because that is what a rounding error is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+import itertools
 import math
 
 import numpy as np
@@ -28,35 +29,6 @@ ACTUATORS = ('winch', 'left', 'right', 'hip', 'crank', 'finger')
 COMMANDABLE = tuple(name for name in JOINTS if name != 'dial')
 
 
-def _declared(name):
-    """Return a joint of the block, which only reads the dial."""
-    side = 'state' if name == 'dial' else 'command'
-    return f'<joint name="{name}"><{side}_interface name="position"/></joint>'
-
-
-#: A lift, a differential wrist and a four-bar arm, a dial that only reads the lift's motor, and a
-#: finger without transmission.
-URDF = urdf(
-    JOINTS,
-    transmission('hoist', 'Simple', {'lift': ratio(-4.0, 0.3)}, ['winch'])
-    + transmission('gauge', 'Simple', {'dial': ratio(10.0, -0.05)}, ['winch'])
-    + transmission(
-        'wrist',
-        'Differential',
-        {'roll': ratio(1.5, 0.1), 'pitch': ratio(0.7, -0.2)},
-        {'left': ratio(2.0), 'right': ratio(-3.0)},
-    )
-    + transmission(
-        'arm',
-        'FourBarLinkage',
-        {'shoulder': ratio(-0.9, 0.25), 'elbow': ratio(1.1, -0.4)},
-        {'hip': ratio(40.0), 'crank': ratio(-25.0)},
-    ),
-    plugin='reference/Hardware',
-)
-for _name in JOINTS:
-    URDF = URDF.replace(f'<joint name="{_name}"/>', _declared(_name))
-
 #: By member: transmission, side, reduction, offset of a joint.
 _MEMBERS = {
     'lift': ('hoist', 'joints', -4.0, 0.3),
@@ -70,6 +42,32 @@ _MEMBERS = {
     'shoulder': ('arm', 'joints', -0.9, 0.25),
     'elbow': ('arm', 'joints', 1.1, -0.4),
 }
+
+
+def _declared(name):
+    """Return a joint of the block, which only reads the dial."""
+    side = 'state' if name == 'dial' else 'command'
+    return f'<joint name="{name}"><{side}_interface name="position"/></joint>'
+
+
+def _transmission(name, kind):
+    """Return the transmission of its members; the winch has no reduction."""
+    joints, actuators = (
+        {each: ratio(row[2], row[3]) for each, row in _MEMBERS.items() if row[:2] == (name, side)}
+        for side in ('joints', 'actuators')
+    )
+    return transmission(name, kind, joints, actuators or ['winch'])
+
+
+_KINDS = {'hoist': 'Simple', 'gauge': 'Simple', 'wrist': 'Differential', 'arm': 'FourBarLinkage'}
+
+#: A lift, a differential wrist and a four-bar arm, a dial that only reads the lift's motor, and a
+#: finger without transmission.
+URDF = urdf(
+    JOINTS, ''.join(itertools.starmap(_transmission, _KINDS.items())), plugin='reference/Hardware'
+)
+for _name in JOINTS:
+    URDF = URDF.replace(f'<joint name="{_name}"/>', _declared(_name))
 
 
 @dataclass
