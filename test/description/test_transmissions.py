@@ -31,6 +31,7 @@ INTERFACE = '<hardwareInterface>hardware_interface/PositionJointInterface</hardw
 INTERFACES = '</hardwareInterface><hardwareInterface>'
 ROS1_JOINT = f'<joint name="j1">{INTERFACE}</joint>'
 ROS1_ACTUATOR = '<actuator name="a"><mechanicalReduction>50</mechanicalReduction></actuator>'
+GIVEN = '<mechanical_reduction>{}</mechanical_reduction>'
 ROS1_TYPE = f'<type>{SIMPLE}</type>'
 
 
@@ -39,14 +40,9 @@ def names(members):
     return [each.name for each in members]
 
 
-def read(*inside, kind=f'<plugin>{SIMPLE}</plugin>'):
-    """Return a transmission of ros2_control that has no finding."""
-    return load_clean(block(transmission(*inside, kind=kind))).transmission('t')
-
-
 def facts(spec):
-    """Return name, role, ratio, offset, command interfaces and what was given, of all members."""
-    pick = attrgetter('name', 'role', RATIO, 'offset', 'command_interfaces', 'given')
+    """Return name, role, ratio, offset, flag, command interfaces and what was given, of all."""
+    pick = attrgetter('name', 'role', RATIO, 'offset', 'read_only', 'command_interfaces', 'given')
     return list(map(pick, (*spec.joints, *spec.actuators)))
 
 
@@ -64,56 +60,47 @@ def ros1_differential(first='', second=''):
     )
 
 
-def test_a_transmission_of_ros2_control_is_read_whole():
-    """Ratios, offsets, roles, flags, interfaces and parameters arrive as written."""
-    spec = read(
-        '<joint name="j2" role="joint2"><mechanical_reduction>-4</mechanical_reduction>'
-        '<offset> -0.25 </offset></joint>',
-        '<joint name="j1" role="joint1" read_only="True"/>',
-        '<actuator name="m2" role="actuator2"><offset>1</offset></actuator>',
-        '<actuator name="m1" role="actuator1" read_only="false">'
-        '<mechanical_reduction>50</mechanical_reduction></actuator>',
-        '<param name="k">v</param>',
-        kind=DIFFERENTIAL,
-    )
-    assert spec.type == 'transmission_interface/DifferentialTransmission'
-    assert (spec.dialect, spec.block, spec.can_command) == ('ros2_control', 'hw', True)
-    assert spec.path == '/robot/ros2_control/transmission'
-    assert [(each.name, each.value) for each in spec.parameters] == [('k', 'v')]
-    assert facts(spec) == [
-        ('j1', 'joint1', 1.0, 0.0, ('position',), {'read_only', 'role'}),
-        ('j2', 'joint2', -4.0, -0.25, ('position',), {RATIO, 'offset', 'role'}),
-        ('m1', 'actuator1', 50.0, 0.0, (), {RATIO, 'read_only', 'role'}),
-        ('m2', 'actuator2', 1.0, 1.0, (), {'offset', 'role'}),
-    ]
-    flags = [each.read_only for each in (*spec.joints, *spec.actuators)]
-    assert flags == [True, False, False, False]
-    assert spec.joints[1].state_interfaces == ('position', 'velocity')
+#: Against the order of its roles, with numbers as elements and flags in any case.
+OF_ROS2 = transmission(
+    f'<joint name="j2" role="joint2">{GIVEN.format(-4)}<offset> -0.25 </offset></joint>'
+    '<joint name="j1" role="joint1" read_only="True"/>'
+    '<actuator name="m2" role="actuator2"><offset>1</offset></actuator>'
+    f'<actuator name="m1" role="actuator1" read_only="false">{GIVEN.format(50)}</actuator>',
+    kind=DIFFERENTIAL,
+)
+POSITION = ('hardware_interface/PositionJointInterface',)
 
 
-def test_a_transmission_of_ros1_is_read_whole():
-    """Ratios of actuators and joints, offsets and interfaces arrive in role order."""
-    spec = load_clean(robot(ros1_differential())).transmission('t')
+@pytest.mark.parametrize(('text', 'dialect', 'path', 'members'), [
+    (block(OF_ROS2), 'ros2_control', '/robot/ros2_control/transmission', [
+        ('j1', 'joint1', 1.0, 0.0, True, ('position',), {'read_only', 'role'}),
+        ('j2', 'joint2', -4.0, -0.25, False, ('position',), {RATIO, 'offset', 'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, False, (), {RATIO, 'read_only', 'role'}),
+        ('m2', 'actuator2', 1.0, 1.0, False, (), {'offset', 'role'}),
+    ]),
+    (robot(ros1_differential()), 'ros_control', '/robot/transmission', [
+        ('j1', 'joint1', 2.0, 0.5, False, POSITION, {RATIO, 'offset', 'role'}),
+        ('j2', 'joint2', 1.0, 0.0, False, POSITION, {'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, False, ('EffortJointInterface',), {RATIO, 'role'}),
+        ('m2', 'actuator2', -20.0, 0.0, False, (), {RATIO, 'role'}),
+    ]),
+])  # fmt: skip
+def test_a_transmission_is_read_whole(text, dialect, path, members):
+    """Ratios, offsets, roles, flags and interfaces arrive as written, in the order of roles."""
+    spec = load_clean(text).transmission('t')
     assert spec.type == 'transmission_interface/DifferentialTransmission'
-    assert (spec.dialect, spec.block, spec.can_command) == ('ros_control', '', True)
-    position = ('hardware_interface/PositionJointInterface',)
-    assert facts(spec) == [
-        ('j1', 'joint1', 2.0, 0.5, position, {RATIO, 'offset', 'role'}),
-        ('j2', 'joint2', 1.0, 0.0, position, {'role'}),
-        ('m1', 'actuator1', 50.0, 0.0, ('EffortJointInterface',), {RATIO, 'role'}),
-        ('m2', 'actuator2', -20.0, 0.0, (), {RATIO, 'role'}),
-    ]
-    assert spec.joints[0].parameters == spec.joints[1].parameters == spec.parameters == ()
+    assert (spec.dialect, spec.path, spec.can_command) == (dialect, path, True)
+    assert spec.block == ('hw' if dialect == 'ros2_control' else '')
+    assert facts(spec) == members
+    assert [spec.parameters, *(each.parameters for each in spec.joints)] == [(), (), ()]
 
 
 def test_everything_else_is_for_the_plugin():
     """Unknown elements and attributes are kept with all inside them, and are no findings."""
-    spec = read(
-        '<linkage kind="rod"><length unit="m">0.1</length><!-- --><pin/></linkage>',
-        '<joint name="j1" role="joint1" read_only="false" sign="-1"><stop>2</stop>',
-        '<offset>1</offset><param name="gain">3</param></joint>',
-        ACTUATOR,
-    )
+    linkage = '<linkage kind="rod"><length unit="m">0.1</length><!-- --><pin/></linkage>'
+    joint = '<joint name="j1" role="joint1" read_only="false" sign="-1"><stop>2</stop>'
+    joint += '<offset>1</offset><param name="gain">3</param></joint>'
+    spec = load_clean(block(transmission(linkage, joint, ACTUATOR))).transmission('t')
     (linkage,) = spec.parameters
     assert (linkage.name, linkage.attributes) == ('linkage', (('kind', 'rod'),))
     length, pin = linkage.children
@@ -149,9 +136,8 @@ def comparable(loaded):
 
 
 PARTS = [
-    '<joint name="j1" role="joint1"><mechanical_reduction>2</mechanical_reduction>'
-    '<offset>0.5</offset></joint>',
-    '<joint name="j2" role="joint2"><mechanical_reduction>-2</mechanical_reduction></joint>',
+    f'<joint name="j1" role="joint1">{GIVEN.format(2)}<offset>0.5</offset></joint>',
+    f'<joint name="j2" role="joint2">{GIVEN.format(-2)}</joint>',
     '<actuator name="m1" role="actuator1" mechanical_reduction="50"/>',
     '<actuator name="m2" role="actuator2"/>',
     DIFFERENTIAL,
@@ -208,7 +194,6 @@ def one_of_ros1(joint, attributes=''):
 
 
 PARAMETER = '<joint name="j1" role="joint1"><param name="role">joint1</param></joint>'
-GIVEN = '<mechanical_reduction>{}</mechanical_reduction>'
 TEN = '<joint name="j1" role="joint1" mechanical_reduction="10">{}</joint>'
 TWICE = TEN.replace(' mechanical_reduction="10"', '').format(GIVEN * 2)
 
@@ -315,7 +300,7 @@ def test_the_absolute_encoder_flag_counts_by_presence(first, second, expected, f
 
 def test_what_is_refused_keeps_its_names():
     """The error shows the misplaced number; the joints count as driven by what was refused."""
-    actuator = '<actuator name="a"><mechanical_reduction>50</mechanical_reduction></actuator>'
+    actuator = f'<actuator name="a">{GIVEN.format(50)}</actuator>'
     loaded, error = find_only(robot(transmission(ROS1_JOINT, actuator, kind=ROS1_TYPE)))
     assert error.expected == 'the ratio inside <actuator>'
     assert error.found == "'50' in mechanical_reduction"
@@ -380,9 +365,9 @@ def test_a_block_of_one_actuator_implies_it():
     loaded, finding = find_only(robot(implied('t', 'j1', 'hw')))
     assert (finding.severity, "'actuator1' is implied" in finding.message) == ('info', True)
     spec = loaded.transmission('t')
-    joint = ('j1', 'joint1', 5.0, 0.0, ('position',), {RATIO, 'role'})
-    assert facts(spec) == [joint, ('actuator1', 'actuator1', 1.0, 0.0, ('position',), set())]
-    assert (spec.actuators[0].read_only, spec.can_command) == (False, True)
+    joint = ('j1', 'joint1', 5.0, 0.0, False, ('position',), {RATIO, 'role'})
+    implied_one = ('actuator1', 'actuator1', 1.0, 0.0, False, ('position',), set())
+    assert (facts(spec), spec.can_command) == ([joint, implied_one], True)
     declared = hardware(ros2('t', 'j1', 'motor'), attributes='name="hw" type="actuator"')
     assert names(load_clean(robot(declared)).transmission('t').actuators) == ['motor']
 
