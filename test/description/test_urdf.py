@@ -72,13 +72,6 @@ def with_origin(attributes, version=' version="1.1"'):
     return one_joint(f'<origin xyz="1 2 3" {attributes}/>', version=version)
 
 
-def rotated(x, y, z, w):
-    """Return the images of the axes under ``v + 2 w (u x v) + 2 u x (u x v)``, as columns."""
-    u, axes = np.array([x, y, z]), np.eye(3)
-    once = np.cross(u, axes)
-    return (axes + 2.0 * w * once + 2.0 * np.cross(u, once)).T
-
-
 ANGLES = st.floats(-1.0, 1.0)
 
 
@@ -93,7 +86,10 @@ def test_a_quaternion_is_the_rotation_that_it_is(q, length):
     quaternion = ' '.join(repr(length * value) for value in q)
     origin = load_clean(with_origin(f'quat_xyzw="{quaternion}"')).joint('j').origin
     assert origin.xyz == (1.0, 2.0, 3.0)
-    expected = rotated(*(value / norm for value in q))
+    # The images of the axes under v + 2 w (u x v) + 2 u x (u x v), as columns.
+    (*u, w), axes = np.array(q) / norm, np.eye(3)
+    once = np.cross(u, axes)
+    expected = (axes + 2.0 * w * once + 2.0 * np.cross(u, once)).T
     assert np.abs(rotation_from_rpy(origin.rpy) - expected).max() < 1e-14
 
 
