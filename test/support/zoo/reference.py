@@ -109,20 +109,15 @@ def _states(n):
     ``j1 = (a1/ar1 + a2/ar2)/(2 jr1) + off1``, ``j2 = (a1/ar1 - a2/ar2)/(2 jr2) + off2``, the
     four-bar linkage ``j1 = a1/(jr1 ar1) + off1``, ``j2 = (a2/ar2 - a1/(jr1 ar1))/jr2 + off2``.
     """
+    roll, pitch, hip = 0.5 / n['roll'], 0.5 / n['pitch'], 1 / (n['shoulder'] * n['hip'])
     return {
         'finger': {'finger': 1.0},
         'lift': {'winch': 1 / n['lift']},
         'dial': {'winch': 1 / n['dial']},
-        'roll': {'left': 0.5 / (n['roll'] * n['left']), 'right': 0.5 / (n['roll'] * n['right'])},
-        'pitch': {
-            'left': 0.5 / (n['pitch'] * n['left']),
-            'right': -0.5 / (n['pitch'] * n['right']),
-        },
-        'shoulder': {'hip': 1 / (n['shoulder'] * n['hip'])},
-        'elbow': {
-            'crank': 1 / (n['elbow'] * n['crank']),
-            'hip': -1 / (n['elbow'] * n['shoulder'] * n['hip']),
-        },
+        'roll': {'left': roll / n['left'], 'right': roll / n['right']},
+        'pitch': {'left': pitch / n['left'], 'right': -pitch / n['right']},
+        'shoulder': {'hip': hip},
+        'elbow': {'crank': 1 / (n['elbow'] * n['crank']), 'hip': -hip / n['elbow']},
     }
 
 
@@ -165,17 +160,20 @@ class Number:
 UNKNOWN = Number(math.nan, 0.0)
 
 
+def _add(terms, values, shifts):
+    """Return a :class:`Number`, unknown if a value is (``None``)."""
+    if any(values.get(name) is None for name in terms):
+        return UNKNOWN
+    parts = [factor * values[name] for name, factor in terms.items()] + shifts
+    return Number(sum(parts), sum(map(abs, parts)))
+
+
 def joint_value(numbers, interface, joint, actuators):
     """Return a :class:`Number`, unknown if an actuator that it depends on is (``None``)."""
-    n, offset = numbers.reduction, numbers.offset.get(joint, 0.0)
-    terms = _states(n)[joint]
+    n, terms = numbers.reduction, _states(numbers.reduction)[joint]
     if interface == 'effort':
         terms = {'winch': n['dial']} if joint == 'dial' else _powers(_commands(n), joint)
-    if any(actuators.get(name) is None for name in terms):
-        return UNKNOWN
-    parts = [factor * actuators[name] for name, factor in terms.items()]
-    parts.append(offset * (interface == 'position'))
-    return Number(sum(parts), sum(map(abs, parts)))
+    return _add(terms, actuators, [numbers.offset.get(joint, 0.0) * (interface == 'position')])
 
 
 def actuator_value(numbers, interface, actuator, joints):
@@ -185,13 +183,7 @@ def actuator_value(numbers, interface, actuator, joints):
     if interface == 'effort':
         states = _states(n)
         terms = _powers({name: states[name] for name in COMMANDABLE}, actuator)
-    if any(joints.get(name) is None for name in terms):
-        return UNKNOWN
-    offsets = {name: off.get(name, 0.0) for name in terms}
-    return Number(
-        sum(factor * (joints[name] - offsets[name]) for name, factor in terms.items()),
-        sum(abs(f) * (abs(joints[name]) + abs(offsets[name])) for name, f in terms.items()),
-    )
+    return _add(terms, joints, [-factor * off.get(name, 0.0) for name, factor in terms.items()])
 
 
 # -- messages ------------------------------------------------------------------------------------
@@ -210,7 +202,7 @@ class Message:
     @property
     def arrays(self):
         """The three arrays by field."""
-        return {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
+        return {name: getattr(self, name) for name in FIELDS}
 
     @property
     def record(self) -> JointStateRecord:
@@ -220,10 +212,9 @@ class Message:
     @property
     def received(self) -> JointStateRecord:
         """The received record: a view of bytes; ragged messages take the typed path."""
-        record = self.record
         if self.is_ragged:
-            return record
-        return JointStateReader().read_message(JointStateEncoder().encode_record(record))
+            return self.record
+        return JointStateReader().read_message(JointStateEncoder().encode_record(self.record))
 
     @property
     def lengths(self):
