@@ -47,10 +47,8 @@ FRAGMENTS = st.sampled_from([
 
 
 EDGES = ('r1_places', 'r1_default_ns', 'r2_mimic_ok', 'r2_actuator_type')
-SAMPLES = [
-    path.read_text(encoding='utf-8')
-    for path in (*(DATA / 'edge' / f'{name}.urdf' for name in EDGES), *MALFORMED)
-]
+FILES = [*(DATA / 'edge' / f'{name}.urdf' for name in EDGES), *MALFORMED]
+SAMPLES = [path.read_text(encoding='utf-8') for path in FILES]
 
 
 @settings(max_examples=100)

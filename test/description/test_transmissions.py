@@ -126,13 +126,11 @@ def placeless(spec, **more):
 
 def comparable(loaded):
     """Return everything but places and the order of equals."""
-    sides = ('joints', 'actuators', 'parameters')
-    return {
-        spec.name: placeless(
-            spec, **{side: tuple(map(placeless, getattr(spec, side))) for side in sides}
-        )
-        for spec in loaded.transmissions
-    }, {placeless(joint) for joint in loaded.joints}
+    sides, specs = ('joints', 'actuators', 'parameters'), {}
+    for spec in loaded.transmissions:
+        parts = {side: tuple(map(placeless, getattr(spec, side))) for side in sides}
+        specs[spec.name] = placeless(spec, **parts)
+    return specs, {placeless(joint) for joint in loaded.joints}
 
 
 PARTS = [
@@ -143,9 +141,7 @@ PARTS = [
     DIFFERENTIAL,
     '<param name="p">1</param>',
 ]
-COMPONENTS = [
-    f'<joint name="j{number}"><command_interface name="position"/></joint>' for number in (1, 2, 3)
-]
+COMPONENTS = [f'<joint name="j{n}"><command_interface name="position"/></joint>' for n in '123']
 
 
 @given(st.permutations(PARTS), st.permutations(COMPONENTS), st.permutations(range(4)))
@@ -174,13 +170,9 @@ def test_the_order_of_elements_changes_nothing(parts, components, order):
 
 def two(first, second):
     """Return a robot with a differential, its members against their order, of these roles."""
-    return block(
-        transmission(
-            f'<joint name="j2" role="{second}"/><joint name="j1" role="{first}"/>',
-            '<actuator name="b" role="actuator2"/><actuator name="a" role="actuator1"/>',
-            kind=DIFFERENTIAL,
-        )
-    )
+    joints = f'<joint name="j2" role="{second}"/><joint name="j1" role="{first}"/>'
+    actuators = '<actuator name="b" role="actuator2"/><actuator name="a" role="actuator1"/>'
+    return block(transmission(joints, actuators, kind=DIFFERENTIAL))
 
 
 def one(joint, actuator=ACTUATOR):

@@ -75,15 +75,8 @@ def test_each_argument_has_a_default_and_a_description(name):
 
 def test_arguments_reach_the_node():
     """Each argument reaches the node, and overrides the parameter file."""
-    node, context = include(
-        BRIDGE,
-        robot_description_file=str(URDF),
-        namespace='cell',
-        autostart='false',
-        use_sim_time='true',
-        log_level='debug',
-        respawn='true',
-    )
+    given = {'namespace': 'cell', 'autostart': 'false', 'use_sim_time': 'true', 'respawn': 'true'}
+    node, context = include(BRIDGE, robot_description_file=str(URDF), log_level='debug', **given)
     assert node.node_name == '/cell/transmission_bridge'
     assert node.expanded_remapping_rules is None
     words = [''.join(part.perform(context) for part in word) for word in node.cmd[1:4]]

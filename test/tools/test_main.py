@@ -301,16 +301,14 @@ def test_a_reader_that_goes_away_changes_no_verdict(mixed_robot):
 def test_an_output_that_cannot_be_written_is_an_error(reversed_robot):
     """A disk that is full, or no output at all: exit code 2, and a sentence where that can be."""
     words = b'transmission_bridge: cannot write the output: '
-    for redirection, arguments, end in (
-        ('>/dev/full', ('check', reversed_robot), b''),
-        ('>&-', ('check', reversed_robot), b'standard output is closed\n'),
-        ('>&-', ('--help',), b'standard output is closed\n'),
-    ):
+    check, closed = ('check', reversed_robot), b'standard output is closed\n'
+    cases = [('>/dev/full', check, b''), ('>&-', check, closed), ('>&-', ['--help'], closed)]
+    for redirection, arguments, end in cases:
         process = _shell(redirection, *arguments)
         assert process.returncode == 2
         assert process.stderr.startswith(words + end)
         assert process.stderr.count(b'\n') == 1
-    silent = _shell('>&- 2>&-', 'check', reversed_robot)
+    silent = _shell('>&- 2>&-', *check)
     assert (silent.returncode, silent.stderr) == (2, b'')
 
 
