@@ -13,7 +13,7 @@ or rejects everything. Rows are 0: position, 1: velocity, 2: effort, 3: accelera
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+import itertools
 import math
 
 from zoo.mechanics import No
@@ -28,6 +28,11 @@ class Broken(AssertionError):
 def slack(value):
     """Return what rounding may add."""
     return 0.0 if math.isinf(value) else 1e-9 * (1 + abs(value))
+
+
+def is_within(bounds, value):
+    """Tell whether a value is within bounds, up to rounding."""
+    return bounds[0] - slack(bounds[0]) <= value <= bounds[1] + slack(bounds[1])
 
 
 def clamp(bounds, value):
@@ -227,13 +232,13 @@ class Promises:
         for row in {0, 1, 2} & told[group.actuators[0]].keys():
             share = 1.0
             for name in group.actuators:
-                value, (lower, upper) = told[name][row], self.motors[name][row]
-                if lower - slack(lower) <= value <= upper + slack(upper):
+                value, bounds = told[name][row], self.motors[name][row]
+                if is_within(bounds, value):
                     continue
                 if may_refuse and (self.rejects or (row == 0 and not group.is_single)):
                     raise No('1')
-                share = min(share, upper / abs(value)) if row else share
-                told[name][row] = value if row else clamp((lower, upper), value)
+                share = min(share, bounds[1] / abs(value)) if row else share
+                told[name][row] = value if row else clamp(bounds, value)
             for name in group.actuators:
                 told[name][row] *= share
 
@@ -261,13 +266,8 @@ class Promises:
         """Return what motors are sent so that all joints stay within their limits (1)."""
 
         def beyond(numbers):
-            found = self.mechanics.to_joints(group, numbers, row, at)
-            ends = [(joint, value, *self.joints[joint][row]) for joint, value in found.items()]
-            return {
-                joint: value
-                for joint, value, lower, upper in ends
-                if not lower - slack(lower) <= value <= upper + slack(upper)
-            }
+            found = self.mechanics.to_joints(group, numbers, row, at).items()
+            return {j: value for j, value in found if not is_within(self.joints[j][row], value)}
 
         over = beyond(sent)
         if not over:
@@ -404,9 +404,7 @@ class Promises:
                 lost.append(group)
         if lost:
             raise No('open', lost)
-        lost = [
-            self.group(name) for name, values in told.items() if 0 in values and not turn(name)
-        ]
+        lost = [self.group(name) for name in told if 0 in told[name] and not turn(name)]
         if lost:
             raise Part('2', lost)
         for group in groups:
@@ -477,10 +475,9 @@ class Promises:
         tolerance = 1e-9 if self.group(name).name in self.mechanics.formula else 1e-6
         is_same = abs(value - expected) <= tolerance * (1 + abs(expected))
         self.hold(promise, is_same, f'{name} was sent {row}: {value} for {expected}')
-        lower, upper = self.motors[name][row]
-        if (lower, upper) != (-_INF, _INF):
-            is_within = lower - slack(lower) <= value <= upper + slack(upper)
-            self.hold('1', is_within, f'{name} was sent {row}: {value}')
+        bounds = self.motors[name][row]
+        if bounds != (-_INF, _INF):
+            self.hold('1', is_within(bounds, value), f'{name} was sent {row}: {value}')
         if row == 0 and self.facts.motors[name].period:
             self.counts['2'] += 1
 
@@ -557,17 +554,16 @@ class Promises:
             sent |= told
             self.kept |= {joint for joint in over if 2 in self.held[joint] and 2 not in ending}
             self.since = {joint: t for joint, t in self.since.items() if joint not in over}
-            if over >= {*group.joints} and self.is_under_way(group):
+            if over >= {*group.joints}:
                 # What is left of the trajectory never came to its last numbers.
-                for name in (*group.joints, *group.actuators):
-                    for row in (0, 1, 2):
-                        self.bases.pop((name, row), None)
+                members = (*group.joints, *group.actuators) if self.is_under_way(group) else ()
+                for key in itertools.product(members, (0, 1, 2)):
+                    self.bases.pop(key, None)
+                for name in group.actuators:
+                    self.arrival.pop(name, None)
             for joint in group.joints:
                 self.held[joint] |= own[joint]
                 self.bases |= {(joint, row): self.spells(joint, row) for row in own[joint]}
-            if over >= {*group.joints}:
-                for name in group.actuators:
-                    self.arrival.pop(name, None)
         self.compare('4', found, sent)
         for (name, row), value in found.numbers.items():
             self.told[name].pop(row, None)
@@ -597,7 +593,7 @@ class Promises:
                 raise No('9')
             told = [(time, *self.expect(given, turn, is_way=True)) for time, given in points]
             placed = [each for each in told if 0 in next(iter(each[1].values()))]
-            speeds = [self.mechanics.speed(*each) for each in pairwise(placed)]
+            speeds = [self.mechanics.speed(*each) for each in itertools.pairwise(placed)]
             if any(speed > 1 + 1e-9 for speed in speeds):
                 raise No('1')
             if placed:
