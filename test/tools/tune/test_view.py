@@ -298,21 +298,19 @@ def test_what_is_written_was_shown_and_replaces_nothing(open_page, tmp_path):
 
 def test_measured_stops_are_written_as_limits_if_the_user_asks(open_page, tmp_path):
     """They are rows of the table of changes, and not written into a parameter file."""
-    output = tmp_path / 'tuned.urdf'
-    page = open_page(output=str(output))
-    assert 'Write the stops as <limit> too' not in page.widgets
-    page.robot.stops = {'shoulder_pan': (-1.5, 1.25)}
-    page.refresh()
-    page.do('Write the stops as <limit> too', value=True)
+    output, button = tmp_path / 'tuned.urdf', 'Write the stops as <limit> too'
+    page, yaml = (open_page(output=str(output.with_suffix(each))) for each in ('.urdf', '.yaml'))
+    for each in (page, yaml):
+        assert button not in each.widgets
+        each.robot.stops = {'shoulder_pan': (-1.5, 1.25)}
+        each.refresh()
+    assert button not in yaml.widgets
+    page.do(button, value=True)
     assert re.search(r'lower limit\s*rad\s*-2\.9000\s*-1\.5000', page.text)
     page.do(f'Write {output.name}')
     assert f'written: {output}' in page.text
     limits = load_description(output.read_bytes()).joint('shoulder_pan').limits
     assert (limits.lower, limits.upper) == (-1.5, 1.25)
-    yaml = open_page(output=str(tmp_path / 'tuned.yaml'))
-    yaml.robot.stops = page.robot.stops
-    yaml.refresh()
-    assert 'Write the stops as <limit> too' not in yaml.widgets
 
 
 class HandMoved(BridgeRobot):
