@@ -141,13 +141,10 @@ def bennett(start):
     """
     (one, other), a = TWISTS, SHORT
     b = a * math.sin(other) / math.sin(one)
-    body = (
-        joint('j1', 'base', 'l1', kind='continuous')
-        + joint('j2', 'l1', 'l2', a, roll=one, kind='continuous')
-        + joint('j3', 'l2', 'l3', b, roll=other, kind='continuous')
-        + joint('j4', 'l3', 'l4', a, roll=one, kind='continuous')
-        + tip('l4', b, other)
-    )
+    body = joint('j1', 'base', 'l1', kind='continuous')
+    for k, (length, twist) in enumerate([(a, one), (b, other), (a, one)], 1):
+        body += joint(f'j{k + 1}', f'l{k}', f'l{k + 1}', length, roll=twist, kind='continuous')
+    body += tip('l4', b, other)
     loop = '<loop type="weld" frame1="l4_tip" frame2="base"/>'
     return robot(body, ['j1'], ['j2'], loop, j1=start)
 
