@@ -23,6 +23,7 @@ from transmission_bridge.transmissions import (
 from transmission_bridge.transmissions.robot.function import RobotMap
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
+SLIDER, CYLINDER = m.GuidedSlider(0.04, 0.12, 0.01), m.HingedCylinder(0.3, 0.9, 0.05)
 RANGE = {'lower': (-0.6, -0.3), 'upper': (0.4, 0.3)}
 FOOT = (m.LEFT, {**m.RIGHT, 'axis': (0.1, 2.0, -0.1)})
 
@@ -31,12 +32,8 @@ KINDS = {
     'Gear': SimpleTransmission(-7.0, 0.3),
     'Wrist': DifferentialTransmission((10.0, -20.0), (-2.0, 4.0), (0.5, -0.5)),
     'Table': TabulatedTransmission([0.0, 1.0, 3.0], [0.0, 2.0, 2.5]),
-    'Crank': m.CrankSliderTransmission(
-        m.GuidedSlider(0.04, 0.12, 0.01), 1.5, joint_reduction=-1.5, joint_offset=0.2
-    ),
-    'Cylinder': m.CrankSliderTransmission(
-        m.HingedCylinder(0.3, 0.9, 0.05), 1.0, actuator_reduction=20.0
-    ),
+    'Crank': m.CrankSliderTransmission(SLIDER, 1.5, joint_reduction=-1.5, joint_offset=0.2),
+    'Cylinder': m.CrankSliderTransmission(CYLINDER, 1.0, actuator_reduction=20.0),
     'Ankle': m.ankle(*FOOT, **RANGE, actuator_reduction=(20.0, -30.0), joint_offset=(0.1, -0.05)),
     'Cardan': m.Cardan(actuator_reduction=(3.0,), joint_offset=(0.3,)),
     'Swing': m.Swing(),
