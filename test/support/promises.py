@@ -281,12 +281,10 @@ class Promises:
         # The nearest motor position is one at which a joint is at its limit.
         ((name, value),) = sent.items()
         matrix, offset, _ = self.mechanics.formula[group.name]
-        places = [
-            (end - bias) / line[0]
-            for joint, line, bias in zip(group.joints, matrix, offset, strict=True)
-            for end in self.joints[joint][0]
-            if not math.isinf(end)
-        ]
+        places = []
+        for joint, line, bias in zip(group.joints, matrix, offset, strict=True):
+            ends = (end for end in self.joints[joint][0] if not math.isinf(end))
+            places += [(end - bias) / line[0] for end in ends]
         places = [place for place in places if not beyond({name: place})]
         if not places:
             raise No('1')

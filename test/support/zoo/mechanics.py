@@ -42,9 +42,8 @@ class Mechanics:
         self.joints = {name: span(**limits.get(name, {})) for name in facts.joints}
         self.limits = {name: dict(motor.limits) for name, motor in facts.motors.items()}
         self.are_limited = are_limited
-        self.motors = {
-            name: span(**(limits if are_limited else {})) for name, limits in self.limits.items()
-        }
+        limits = self.limits if are_limited else {}
+        self.motors = {name: span(**limits.get(name, {})) for name in facts.motors}
         self.unit = {name: list(motor.unit) for name, motor in facts.motors.items()}
         self.group_of = {n: g for g in facts.groups for n in (*g.joints, *g.actuators)}
         self.use(robot)
@@ -150,10 +149,8 @@ class Mechanics:
         if row == 2:
             terms = [(matrix[n], values[j]) for n, j in enumerate(group.joints) if j in values]
             return {a: sum(m[k] * v for m, v in terms) for k, a in enumerate(group.actuators)}
-        moved = [
-            values[joint] - bias * (row == 0) if joint in values else None
-            for joint, bias in zip(group.joints, offset, strict=True)
-        ]
+        pairs = zip(group.joints, offset, strict=True)
+        moved = [values[j] - bias * (row == 0) if j in values else None for j, bias in pairs]
         if inverse is None:  # least squares of the joints with a value
             given = [(line, v) for line, v in zip(matrix, moved, strict=True) if v is not None]
             best = np.linalg.lstsq(*map(np.array, zip(*given, strict=True)), rcond=None)[0]
