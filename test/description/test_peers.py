@@ -31,6 +31,8 @@ SILENT_DEFAULTS = {
     *(f'r2_number_{number}.urdf' for number in ('02', '06', '08', '18', '20')),
     *(f'r2_offset_{number}.urdf' for number in ('05', '07', '11', '15', '17', '19')),
 }
+#: What is compared of a joint or an actuator.
+MEMBER = 'mechanical_reduction offset read_only role command_interfaces state_interfaces'
 #: The design draft's second proposal, which ros2_control does not read: 7.0 instead of 1.0.
 ATTRIBUTE_REDUCTION = 'r2_attr_reduction.urdf'
 
@@ -149,6 +151,4 @@ def test_ros2_transmissions_are_those_of_ros2_control(name):
                     if name == ATTRIBUTE_REDUCTION and side == 'joints':
                         assert member['mechanical_reduction'] == 1.0
                         member = member | {'mechanical_reduction': 7.0}
-                    fields = 'mechanical_reduction offset read_only command_interfaces'
-                    fields += ' role state_interfaces'
-                    assert_agrees(members[member['name']], member, *fields.split())
+                    assert_agrees(members[member['name']], member, *MEMBER.split())

@@ -31,6 +31,7 @@ INTERFACE = '<hardwareInterface>hardware_interface/PositionJointInterface</hardw
 INTERFACES = '</hardwareInterface><hardwareInterface>'
 ROS1_JOINT = f'<joint name="j1">{INTERFACE}</joint>'
 ROS1_ACTUATOR = '<actuator name="a"><mechanicalReduction>50</mechanicalReduction></actuator>'
+GIVEN = '<mechanical_reduction>{}</mechanical_reduction>'
 ROS1_TYPE = f'<type>{SIMPLE}</type>'
 
 
@@ -39,14 +40,9 @@ def names(members):
     return [each.name for each in members]
 
 
-def read(*inside, kind=f'<plugin>{SIMPLE}</plugin>'):
-    """Return a transmission of ros2_control that has no finding."""
-    return load_clean(block(transmission(*inside, kind=kind))).transmission('t')
-
-
 def facts(spec):
-    """Return name, role, ratio, offset, command interfaces and what was given, of all members."""
-    pick = attrgetter('name', 'role', RATIO, 'offset', 'command_interfaces', 'given')
+    """Return name, role, ratio, offset, flag, command interfaces and what was given, of all."""
+    pick = attrgetter('name', 'role', RATIO, 'offset', 'read_only', 'command_interfaces', 'given')
     return list(map(pick, (*spec.joints, *spec.actuators)))
 
 
@@ -64,56 +60,47 @@ def ros1_differential(first='', second=''):
     )
 
 
-def test_a_transmission_of_ros2_control_is_read_whole():
-    """Ratios, offsets, roles, flags, interfaces and parameters arrive as written."""
-    spec = read(
-        '<joint name="j2" role="joint2"><mechanical_reduction>-4</mechanical_reduction>'
-        '<offset> -0.25 </offset></joint>',
-        '<joint name="j1" role="joint1" read_only="True"/>',
-        '<actuator name="m2" role="actuator2"><offset>1</offset></actuator>',
-        '<actuator name="m1" role="actuator1" read_only="false">'
-        '<mechanical_reduction>50</mechanical_reduction></actuator>',
-        '<param name="k">v</param>',
-        kind=DIFFERENTIAL,
-    )
-    assert spec.type == 'transmission_interface/DifferentialTransmission'
-    assert (spec.dialect, spec.block, spec.can_command) == ('ros2_control', 'hw', True)
-    assert spec.path == '/robot/ros2_control/transmission'
-    assert [(each.name, each.value) for each in spec.parameters] == [('k', 'v')]
-    assert facts(spec) == [
-        ('j1', 'joint1', 1.0, 0.0, ('position',), {'read_only', 'role'}),
-        ('j2', 'joint2', -4.0, -0.25, ('position',), {RATIO, 'offset', 'role'}),
-        ('m1', 'actuator1', 50.0, 0.0, (), {RATIO, 'read_only', 'role'}),
-        ('m2', 'actuator2', 1.0, 1.0, (), {'offset', 'role'}),
-    ]
-    flags = [each.read_only for each in (*spec.joints, *spec.actuators)]
-    assert flags == [True, False, False, False]
-    assert spec.joints[1].state_interfaces == ('position', 'velocity')
+#: Against the order of its roles, with numbers as elements and flags in any case.
+OF_ROS2 = transmission(
+    f'<joint name="j2" role="joint2">{GIVEN.format(-4)}<offset> -0.25 </offset></joint>'
+    '<joint name="j1" role="joint1" read_only="True"/>'
+    '<actuator name="m2" role="actuator2"><offset>1</offset></actuator>'
+    f'<actuator name="m1" role="actuator1" read_only="false">{GIVEN.format(50)}</actuator>',
+    kind=DIFFERENTIAL,
+)
+POSITION = ('hardware_interface/PositionJointInterface',)
 
 
-def test_a_transmission_of_ros1_is_read_whole():
-    """Ratios of actuators and joints, offsets and interfaces arrive in role order."""
-    spec = load_clean(robot(ros1_differential())).transmission('t')
+@pytest.mark.parametrize(('text', 'dialect', 'path', 'members'), [
+    (block(OF_ROS2), 'ros2_control', '/robot/ros2_control/transmission', [
+        ('j1', 'joint1', 1.0, 0.0, True, ('position',), {'read_only', 'role'}),
+        ('j2', 'joint2', -4.0, -0.25, False, ('position',), {RATIO, 'offset', 'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, False, (), {RATIO, 'read_only', 'role'}),
+        ('m2', 'actuator2', 1.0, 1.0, False, (), {'offset', 'role'}),
+    ]),
+    (robot(ros1_differential()), 'ros_control', '/robot/transmission', [
+        ('j1', 'joint1', 2.0, 0.5, False, POSITION, {RATIO, 'offset', 'role'}),
+        ('j2', 'joint2', 1.0, 0.0, False, POSITION, {'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, False, ('EffortJointInterface',), {RATIO, 'role'}),
+        ('m2', 'actuator2', -20.0, 0.0, False, (), {RATIO, 'role'}),
+    ]),
+])  # fmt: skip
+def test_a_transmission_is_read_whole(text, dialect, path, members):
+    """Ratios, offsets, roles, flags and interfaces arrive as written, in the order of roles."""
+    spec = load_clean(text).transmission('t')
     assert spec.type == 'transmission_interface/DifferentialTransmission'
-    assert (spec.dialect, spec.block, spec.can_command) == ('ros_control', '', True)
-    position = ('hardware_interface/PositionJointInterface',)
-    assert facts(spec) == [
-        ('j1', 'joint1', 2.0, 0.5, position, {RATIO, 'offset', 'role'}),
-        ('j2', 'joint2', 1.0, 0.0, position, {'role'}),
-        ('m1', 'actuator1', 50.0, 0.0, ('EffortJointInterface',), {RATIO, 'role'}),
-        ('m2', 'actuator2', -20.0, 0.0, (), {RATIO, 'role'}),
-    ]
-    assert spec.joints[0].parameters == spec.joints[1].parameters == spec.parameters == ()
+    assert (spec.dialect, spec.path, spec.can_command) == (dialect, path, True)
+    assert spec.block == ('hw' if dialect == 'ros2_control' else '')
+    assert facts(spec) == members
+    assert [spec.parameters, *(each.parameters for each in spec.joints)] == [(), (), ()]
 
 
 def test_everything_else_is_for_the_plugin():
     """Unknown elements and attributes are kept with all inside them, and are no findings."""
-    spec = read(
-        '<linkage kind="rod"><length unit="m">0.1</length><!-- --><pin/></linkage>',
-        '<joint name="j1" role="joint1" read_only="false" sign="-1"><stop>2</stop>',
-        '<offset>1</offset><param name="gain">3</param></joint>',
-        ACTUATOR,
-    )
+    linkage = '<linkage kind="rod"><length unit="m">0.1</length><!-- --><pin/></linkage>'
+    joint = '<joint name="j1" role="joint1" read_only="false" sign="-1"><stop>2</stop>'
+    joint += '<offset>1</offset><param name="gain">3</param></joint>'
+    spec = load_clean(block(transmission(linkage, joint, ACTUATOR))).transmission('t')
     (linkage,) = spec.parameters
     assert (linkage.name, linkage.attributes) == ('linkage', (('kind', 'rod'),))
     length, pin = linkage.children
@@ -139,27 +126,22 @@ def placeless(spec, **more):
 
 def comparable(loaded):
     """Return everything but places and the order of equals."""
-    sides = ('joints', 'actuators', 'parameters')
-    return {
-        spec.name: placeless(
-            spec, **{side: tuple(map(placeless, getattr(spec, side))) for side in sides}
-        )
-        for spec in loaded.transmissions
-    }, {placeless(joint) for joint in loaded.joints}
+    sides, specs = ('joints', 'actuators', 'parameters'), {}
+    for spec in loaded.transmissions:
+        parts = {side: tuple(map(placeless, getattr(spec, side))) for side in sides}
+        specs[spec.name] = placeless(spec, **parts)
+    return specs, {placeless(joint) for joint in loaded.joints}
 
 
 PARTS = [
-    '<joint name="j1" role="joint1"><mechanical_reduction>2</mechanical_reduction>'
-    '<offset>0.5</offset></joint>',
-    '<joint name="j2" role="joint2"><mechanical_reduction>-2</mechanical_reduction></joint>',
+    f'<joint name="j1" role="joint1">{GIVEN.format(2)}<offset>0.5</offset></joint>',
+    f'<joint name="j2" role="joint2">{GIVEN.format(-2)}</joint>',
     '<actuator name="m1" role="actuator1" mechanical_reduction="50"/>',
     '<actuator name="m2" role="actuator2"/>',
     DIFFERENTIAL,
     '<param name="p">1</param>',
 ]
-COMPONENTS = [
-    f'<joint name="j{number}"><command_interface name="position"/></joint>' for number in (1, 2, 3)
-]
+COMPONENTS = [f'<joint name="j{n}"><command_interface name="position"/></joint>' for n in '123']
 
 
 @given(st.permutations(PARTS), st.permutations(COMPONENTS), st.permutations(range(4)))
@@ -188,13 +170,9 @@ def test_the_order_of_elements_changes_nothing(parts, components, order):
 
 def two(first, second):
     """Return a robot with a differential, its members against their order, of these roles."""
-    return block(
-        transmission(
-            f'<joint name="j2" role="{second}"/><joint name="j1" role="{first}"/>',
-            '<actuator name="b" role="actuator2"/><actuator name="a" role="actuator1"/>',
-            kind=DIFFERENTIAL,
-        )
-    )
+    joints = f'<joint name="j2" role="{second}"/><joint name="j1" role="{first}"/>'
+    actuators = '<actuator name="b" role="actuator2"/><actuator name="a" role="actuator1"/>'
+    return block(transmission(joints, actuators, kind=DIFFERENTIAL))
 
 
 def one(joint, actuator=ACTUATOR):
@@ -208,7 +186,6 @@ def one_of_ros1(joint, attributes=''):
 
 
 PARAMETER = '<joint name="j1" role="joint1"><param name="role">joint1</param></joint>'
-GIVEN = '<mechanical_reduction>{}</mechanical_reduction>'
 TEN = '<joint name="j1" role="joint1" mechanical_reduction="10">{}</joint>'
 TWICE = TEN.replace(' mechanical_reduction="10"', '').format(GIVEN * 2)
 
@@ -261,13 +238,10 @@ def test_roles_that_nobody_knows_leave_the_order_of_the_document():
 def test_a_single_member_needs_no_role():
     """It loads with a warning without one; ros2_control would refuse it. It may be any name."""
     loaded = load(one('<joint name="j1"/>', '<actuator name="a"><role/></actuator>'))
-    assert [(each.severity, each.fatal_if_strict, each.expected) for each in loaded.findings] == [
-        ('warning', True, "role 'joint1'"),
-        ('warning', True, "role 'actuator1'"),
-    ]
+    found = [(each.severity, each.fatal_if_strict, each.expected) for each in loaded.findings]
+    assert found == [('warning', True, f"role '{side}1'") for side in ('joint', 'actuator')]
     assert loaded.transmission('t').joints[0].role == ''
-    any_names = '<joint name="j1" role="tibia"/>', '<actuator name="a" role="actuator7"/>'
-    load_clean(one(*any_names))
+    load_clean(one('<joint name="j1" role="tibia"/>', '<actuator name="a" role="actuator7"/>'))
 
 
 @pytest.mark.parametrize(('joint', 'actuator', 'interface', 'expected'), [
@@ -315,7 +289,7 @@ def test_the_absolute_encoder_flag_counts_by_presence(first, second, expected, f
 
 def test_what_is_refused_keeps_its_names():
     """The error shows the misplaced number; the joints count as driven by what was refused."""
-    actuator = '<actuator name="a"><mechanical_reduction>50</mechanical_reduction></actuator>'
+    actuator = f'<actuator name="a">{GIVEN.format(50)}</actuator>'
     loaded, error = find_only(robot(transmission(ROS1_JOINT, actuator, kind=ROS1_TYPE)))
     assert error.expected == 'the ratio inside <actuator>'
     assert error.found == "'50' in mechanical_reduction"
@@ -380,9 +354,9 @@ def test_a_block_of_one_actuator_implies_it():
     loaded, finding = find_only(robot(implied('t', 'j1', 'hw')))
     assert (finding.severity, "'actuator1' is implied" in finding.message) == ('info', True)
     spec = loaded.transmission('t')
-    joint = ('j1', 'joint1', 5.0, 0.0, ('position',), {RATIO, 'role'})
-    assert facts(spec) == [joint, ('actuator1', 'actuator1', 1.0, 0.0, ('position',), set())]
-    assert (spec.actuators[0].read_only, spec.can_command) == (False, True)
+    joint = ('j1', 'joint1', 5.0, 0.0, False, ('position',), {RATIO, 'role'})
+    implied_one = ('actuator1', 'actuator1', 1.0, 0.0, False, ('position',), set())
+    assert (facts(spec), spec.can_command) == ([joint, implied_one], True)
     declared = hardware(ros2('t', 'j1', 'motor'), attributes='name="hw" type="actuator"')
     assert names(load_clean(robot(declared)).transmission('t').actuators) == ['motor']
 

@@ -61,23 +61,15 @@ def test_axes_have_unit_length(axis):
     assume(scale > 0)
     x, y, z = axis
     found = load(one_joint(f'<axis xyz="{x} {y} {z}"/>')).joint('j').axis
-    assert math.hypot(*found) == pytest.approx(1.0, rel=1e-15)
     length = math.hypot(*(value / scale for value in axis))
     expected = [value / scale / length for value in axis]
     assert found == pytest.approx(expected, rel=1e-14, abs=0.0)
+    assert math.hypot(*found) == pytest.approx(1.0, rel=1e-15)
 
 
-def with_origin(attributes, version='1.1'):
+def with_origin(attributes, version=' version="1.1"'):
     """Return a robot with a joint with these attributes in its origin."""
-    version = f' version="{version}"' if version else ''
     return one_joint(f'<origin xyz="1 2 3" {attributes}/>', version=version)
-
-
-def rotated(x, y, z, w):
-    """Return the images of the axes under ``v + 2 w (u x v) + 2 u x (u x v)``, as columns."""
-    u, axes = np.array([x, y, z]), np.eye(3)
-    once = np.cross(u, axes)
-    return (axes + 2.0 * w * once + 2.0 * np.cross(u, once)).T
 
 
 ANGLES = st.floats(-1.0, 1.0)
@@ -94,7 +86,10 @@ def test_a_quaternion_is_the_rotation_that_it_is(q, length):
     quaternion = ' '.join(repr(length * value) for value in q)
     origin = load_clean(with_origin(f'quat_xyzw="{quaternion}"')).joint('j').origin
     assert origin.xyz == (1.0, 2.0, 3.0)
-    expected = rotated(*(value / norm for value in q))
+    # The images of the axes under v + 2 w (u x v) + 2 u x (u x v), as columns.
+    (*u, w), axes = np.array(q) / norm, np.eye(3)
+    once = np.cross(u, axes)
+    expected = (axes + 2.0 * w * once + 2.0 * np.cross(u, once)).T
     assert np.abs(rotation_from_rpy(origin.rpy) - expected).max() < 1e-14
 
 
@@ -110,17 +105,17 @@ def test_an_unusable_quaternion_costs_the_joint(attributes, expected):
     assert (loaded.joints, loaded.errors[0].expected) == ((), expected)
 
 
-@pytest.mark.parametrize('version', ['', '1.0', '1.1', '1.2', '2.0', '10.0'])
-def test_quaternions_of_old_versions_are_ignored(version):
+@pytest.mark.parametrize(('version', 'more', 'angle', 'levels'), [
+    *((version, ' rpy="0.1 0 0"', 0.1, ['warning']) for version in ('', ' version="1.0"')),
+    *((f' version="{n}"', '', math.pi, []) for n in ('1.1', '1.2', '2.0', '10.0')),
+])  # fmt: skip
+def test_quaternions_of_old_versions_are_ignored(version, more, angle, levels):
     """As in urdfdom before 1.1, with a warning; versions are compared as numbers."""
-    if version in ('', '1.0'):
-        loaded, finding = find_only(with_origin('quat_xyzw="1 0 0 0" rpy="0.1 0 0"', version))
-        assert loaded.joint('j').origin.rpy == (0.1, 0.0, 0.0)
-        assert (finding.severity, finding.path) == ('warning', '/robot/joint/origin')
-        assert 'quat_xyzw' in finding.message
-    else:
-        loaded = load_clean(with_origin('quat_xyzw="1 0 0 0"', version))
-        assert abs(loaded.joint('j').origin.rpy[0]) == pytest.approx(math.pi)
+    loaded = load(with_origin(f'quat_xyzw="1 0 0 0"{more}', version))
+    assert abs(loaded.joint('j').origin.rpy[0]) == pytest.approx(angle)
+    assert [each.severity for each in loaded.findings] == levels
+    for each in loaded.findings:
+        assert (each.path, 'quat_xyzw' in each.message) == ('/robot/joint/origin', True)
 
 
 @pytest.mark.parametrize(('inside', 'limits', 'expected', 'found'), [
@@ -141,10 +136,7 @@ def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, 
     assert loaded.joint('j').limits == (limits and JointLimits(*limits))
 
 
-@pytest.mark.parametrize('extra', [
-    '<link name="l1"/>',
-    joint('j1', 'l0', 'l1', kind='fixed'),
-])  # fmt: skip
+@pytest.mark.parametrize('extra', ['<link name="l1"/>', joint('j1', 'l0', 'l1', kind='fixed')])
 def test_equal_names_cost_the_later_one(extra):
     """Of two links or joints with one name the first is used, and the second is an error."""
     loaded = load(robot(extra))
@@ -166,9 +158,8 @@ def test_equal_names_cost_the_later_one(extra):
 def test_broken_trees_are_warnings_that_strict_mode_refuses(joints, message):
     """A transmission needs no tree, so all joints stay; a URDF parser would refuse."""
     links = ''.join(f'<link name="{link}"/>' for link in 'abc')
-    loaded = load(
-        robot(links=links, joints=''.join(joint(pair, *pair) for pair in joints.split()))
-    )
+    elements = (joint(pair, *pair) for pair in joints.split())
+    loaded = load(robot(links=links, joints=''.join(elements)))
     assert [each.name for each in loaded.joints] == joints.split()
     expected = [('warning', True)] if message else []
     assert [(each.severity, each.fatal_if_strict) for each in loaded.findings] == expected
@@ -178,12 +169,11 @@ def test_broken_trees_are_warnings_that_strict_mode_refuses(joints, message):
 def test_what_a_joint_cannot_mimic():
     """A loop is one error at a joint of it, however it is reached; an unknown joint is one."""
     followed = {1: 2, 2: 3, 3: 2, 4: 4, 5: 9}
-    links = ''.join(f'<link name="l{number}"/>' for number in range(6))
-    joints = ''.join(
+    joints = (
         joint(f'j{number}', f'l{number - 1}', f'l{number}', f'<mimic joint="j{other}"/>')
         for number, other in followed.items()
     )
-    loaded = load(robot(joints=joints, links=links))
+    loaded = load(robot('<link name="l5"/>', joints=''.join(joints)))
     assert [(error.path, error.found) for error in loaded.errors] == [
         ('/robot/joint[2]', "'j2' after 'j3' after 'j2'"),
         ('/robot/joint[4]', "'j4' after 'j4'"),
@@ -207,10 +197,10 @@ RED = '<material name="m"><color rgba="1 0 0 1"/></material>'
 GREEN = '<material name="m"><color rgba="0 1 0 1"/></material>'
 
 
-def looks(*visuals, name='a', before='', after=''):
+def looks(*visuals, before='', after=''):
     """Return the looks of a robot that has a link with these visuals."""
     inside = ''.join(f'<visual>{each}</visual>' for each in visuals)
-    return load_visuals(f'<robot>{before}<link name="{name}">{inside}</link>{after}</robot>')
+    return load_visuals(f'<robot>{before}<link name="a">{inside}</link>{after}</robot>')
 
 
 def test_every_shape_is_read():
@@ -233,10 +223,8 @@ def test_every_shape_is_read():
 
 def test_a_material_may_be_named_elsewhere():
     """As urdfdom has it, in any link; what the robot says itself comes first."""
-    named, there = (
-        f'{BOX}<material name="m"/>',
-        f'<link name="b"><visual>{BOX}{GREEN}</visual></link>',
-    )
+    named = f'{BOX}<material name="m"/>'
+    there = f'<link name="b"><visual>{BOX}{GREEN}</visual></link>'
     red, green = (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)
     assert [each.color for each in looks(named, before=RED)] == [red]
     assert [each.color for each in looks(named, after=there)] == [green, green]
@@ -259,9 +247,6 @@ def test_what_cannot_be_read_is_left_out(bad):
 
 def test_acceleration_in_a_limit_is_one_information():
     """Only ``<ros2_control>`` has limits of accelerations; the other limits count."""
-    limit = '<limit lower="-1" upper="1" velocity="2" effort="3" acceleration="4"/>'
-    text = f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{limit}</joint>'
-    loaded = load(f'<robot name="r"><link name="a"/><link name="b"/>{text}</robot>')
-    (finding,) = loaded.findings
+    loaded, finding = find_only(one_joint(LIMIT.replace('/>', ' acceleration="4"/>'), 'revolute'))
     assert (finding.severity, finding.path) == ('info', '/robot/joint/limit')
-    assert compute_limits(loaded, ['j'])[1, :, 0].tolist() == [1.0, 2.0, 3.0, math.inf]
+    assert compute_limits(loaded, ['j'])[1, :, 0].tolist() == [2.0, 3.0, 4.0, math.inf]

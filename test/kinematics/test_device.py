@@ -92,7 +92,11 @@ def close(found, expected, tolerance=1e-13):
 def test_a_pose_is_that_of_the_joints_and_its_derivative_the_jacobian(
     central_difference, seed, data
 ):
-    """For any base, end and joints, which others may mimic; one by one and in batches."""
+    """
+    For any base, end and joints, which others may mimic; one by one and in batches.
+
+    Jacobians of several frames stand one below the other, and a calculator gives the same.
+    """
     joints = any_joints(seed)
     base, end = (data.draw(st.integers(0, len(joints))) for _ in range(2))
     names = data.draw(st.lists(st.sampled_from([joint.name for joint in joints]), unique=True))
@@ -117,7 +121,11 @@ def test_a_pose_is_that_of_the_joints_and_its_derivative_the_jacobian(
 
     assert set(device.frames) == set(range(len(joints) + 1))
     poses, jacobians = device.base_t_end(q), device.base_j_end(q)
-    assert jacobians.shape == (3, 6, device.dof)
+    stacked = device.base_j_frames([7, device.end], q)
+    parts = [device.base_j_frame(7, q), jacobians]
+    np.testing.assert_array_equal(stacked, np.concatenate(parts, axis=1))
+    np.testing.assert_array_equal(device.jacobian_calculator([7, device.end])(q), stacked)
+    assert device.base_j_frames([], q).shape == (3, 0, device.dof)
     for row, pose, jacobian in zip(q, poses, jacobians, strict=True):
         base_t_root = invert_pose(from_root(device.base, row))
         close(pose, base_t_root @ from_root(device.end, row))
@@ -217,18 +225,6 @@ def test_unknown_coordinates_of_a_floating_base_touch_what_depends_on_them(float
     np.testing.assert_array_equal(still.base_t_end([0.5])[:3, 3], [1, 2, 3])
 
 
-def test_frames_stack_and_calculators_are_reused(arm):
-    """Jacobians of several frames stand one below the other, and a calculator gives the same."""
-    device = JointDevice.from_description(arm, base='lift', end='left')
-    frames = ['left', 'camera', 'lower', 'world']
-    q = np.random.default_rng(0).normal(size=(5, device.dof))
-    stacked = device.base_j_frames(frames, q)
-    rows = [device.base_j_frame(frame, q) for frame in frames]
-    np.testing.assert_array_equal(stacked, np.concatenate(rows, axis=1))
-    np.testing.assert_array_equal(device.jacobian_calculator(frames)(q), stacked)
-    assert device.base_j_frames([], q).shape == (5, 0, device.dof)
-
-
 # -- Mimic joints and the tree --------------------------------------------------------------------
 
 
@@ -285,16 +281,13 @@ def test_what_is_no_tree_costs_only_its_own_ways():
     robot = tree('ab', 'bc', 'bd', 'ax', 'bx', 'xy', 'pq', 'qp', 'uv', links='z')
     assert way(robot, 'c', 'd') == '-b_c +b_d'
     assert way(robot, 'z', 'z') == ''
-    for start, goal, said in (
-        *(
-            (start, goal, f"from link '{start}' to link '{goal}'")
-            for start, goal in ('av', 'zb', 'bz')
-        ),
-        ('a', 'y', "line 7: link 'x' has two parent links"),
-        ('p', 'a', 'is in a loop'),
+    for ends, said in (
+        *((each, "from link '{}' to link '{}'") for each in ('av', 'zb', 'bz')),
+        ('ay', "line 7: link 'x' has two parent links"),
+        ('pa', 'is in a loop'),
     ):
-        with pytest.raises(DescriptionError, match=said):
-            way(robot, start, goal)
+        with pytest.raises(DescriptionError, match=said.format(*ends)):
+            way(robot, *ends)
     assert KinematicTree.from_description(robot).find_root('v') == 'u'
     with pytest.raises(UnknownNameError, match='nowhere'):
         KinematicTree.from_description(robot).find_root('nowhere')
@@ -305,12 +298,18 @@ def test_what_is_no_tree_costs_only_its_own_ways():
 # -- Limits ---------------------------------------------------------------------------------------
 
 
+def check_limits(device, *expected):
+    """Compare bounds and the limits of velocity, effort and acceleration."""
+    names = ('bounds', 'velocity_limits', 'effort_limits', 'acceleration_limits')
+    for name, numbers in zip(names, expected, strict=True):
+        np.testing.assert_array_equal(getattr(device, name), numbers)
+
+
 def interfaces(**bounds):
-    """Return command interfaces with their min and max; None: not given."""
+    """Return command interfaces with their max, and their min unless it is None."""
     text = ''
-    for name, pair in bounds.items():
-        given_bounds = zip(('min', 'max'), pair, strict=True)
-        inside = elements.params(**{key: each for key, each in given_bounds if each is not None})
+    for name, (lower, upper) in bounds.items():
+        inside = elements.params(**({} if lower is None else {'min': lower}), max=upper)
         text += f'<command_interface name="{name}">{inside}</command_interface>'
     return text
 
@@ -334,11 +333,9 @@ def test_limits_are_those_that_the_bridge_applies():
         text = text.replace(f'{element}/>', f'{element}>{inside}</joint>')
     robot = load_description(text)
     device = JointDevice.from_description(robot, base='base', end='l_lift', joints=list(joints))
-    np.testing.assert_array_equal(device.bounds, [[-1.5, 0, -INF, -1, -INF], [2, 1, INF, 1, 0.1]])
-    np.testing.assert_array_equal(device.velocity_limits, [1, 0.5, INF, INF, INF])
-    np.testing.assert_array_equal(device.effort_limits, [3, 100, INF, INF, INF])
-    # The smaller of |min| and |max|; one alone; disabled in the block.
-    np.testing.assert_array_equal(device.acceleration_limits, [6, INF, INF, 5, INF])
+    bounds, rates = [[-1.5, 0, -INF, -1, -INF], [2, 1, INF, 1, 0.1]], [1, 0.5, INF, INF, INF]
+    # Of accelerations the smaller of |min| and |max|; one alone; disabled in the block.
+    check_limits(device, bounds, rates, [3, 100, INF, INF, INF], [6, INF, INF, 5, INF])
     motors = ActuatorDevice(device, RobotTransmissions(robot))
     order = [device.joint_names.index(name) for name in motors.actuator_names]
     np.testing.assert_array_equal(motors.bounds, np.array(device.bounds)[:, order])
@@ -356,10 +353,8 @@ def test_limits_of_joint_objects_are_those_of_the_device():
     ]
     device = JointDevice.from_joints(joints, base='a', end='d', joints=['f', 'r', 's'])
     assert (device.n_positions, device.dof, device.name) == (5, 4, '')
-    np.testing.assert_array_equal(device.bounds, [[-1, -INF, -INF, -INF, -INF], [INF] * 5])
-    np.testing.assert_array_equal(device.velocity_limits, [2, INF, INF, INF])
-    np.testing.assert_array_equal(device.effort_limits, [INF, 5, 6, 7])
-    np.testing.assert_array_equal(device.acceleration_limits, [INF] * 4)
+    bounds = [[-1, -INF, -INF, -INF, -INF], [INF] * 5]
+    check_limits(device, bounds, [2, INF, INF, INF], [INF, 5, 6, 7], [INF] * 4)
     with pytest.raises(ShapeError, match=r'expected shape \(5,\)'):
         device.with_bounds(np.zeros(4), np.ones(4))
     with pytest.raises(ShapeError, match=r'expected shape \(4,\)'):
@@ -377,10 +372,7 @@ def test_limits_are_set_on_new_devices(arm):
         .with_properties(colour='red', speed=2)
         .with_properties(speed=3)
     )
-    np.testing.assert_array_equal(changed.bounds, [[-1, -2, -3], [1, 2, INF]])
-    np.testing.assert_array_equal(changed.velocity_limits, [1, 2, 3])
-    np.testing.assert_array_equal(changed.acceleration_limits, [4, 5, INF])
-    np.testing.assert_array_equal(changed.effort_limits, [7, 8, 9])
+    check_limits(changed, [[-1, -2, -3], [1, 2, INF]], [1, 2, 3], [7, 8, 9], [4, 5, INF])
     assert dict(changed.properties) == {'colour': 'red', 'speed': 3}
     np.testing.assert_array_equal(device.velocity_limits, [10, 10, 10])
     assert (device.name, dict(device.properties)) == ('d', {})
@@ -441,27 +433,6 @@ SETTERS = (
 )
 
 
-# What a device of three joints is asked, and how it refuses that.
-@pytest.mark.parametrize(('ask', 'error', 'said'), [
-    *((lambda d, set_to=set_to, v=v: set_to(d, v), ShapeError, r'expected shape \(3,\)')
-      for v in ([1.0], [1.0] * 4, [[1.0] * 3]) for set_to in SETTERS),
-    (lambda d: d.with_bounds([0, 0, 1], [1, 1, 0]), JointError, r"'dev'.*not in order"),
-    (lambda d: d.with_bounds([0, 0, np.nan], [1, 1, 1]), JointError, 'not in order'),
-    (lambda d: d.with_velocity_limits([1, -1, 1]), JointError, 'not magnitudes'),
-    (lambda d: d.with_acceleration_limits([1, np.nan, 1]), JointError, 'not magnitudes'),
-    *((lambda d, query=query, q=q: query(d, q), ShapeError, r'q: expected shape \(\.\.\., 3\)')
-      for q in (0.0, [1.0, 2.0], np.zeros((3, 4)))
-      for query in (JointDevice.base_t_end, JointDevice.base_j_end)),
-    (lambda d: d.base_j_frame('moon', [0, 0, 0]), UnknownNameError, "'moon', known: world"),
-    (lambda d: d.jacobian_calculator(['hand', 'moon']), UnknownNameError, 'moon'),
-])  # fmt: skip
-def test_what_a_device_cannot_take_is_refused(arm, ask, error, said):
-    """Limits and configurations of another size or without meaning, and unknown links."""
-    device = JointDevice.from_description(arm, base='world', end='lower', name='dev')
-    with pytest.raises(error, match=said):
-        ask(device)
-
-
 JOINT = Joint('a', 'b', 'revolute', name='j')
 
 
@@ -476,7 +447,25 @@ def of_joints(*joints, end='c'):
     return lambda arm: JointDevice.from_joints(joints, base='a', end=end)
 
 
+def of_device(ask, *given):
+    """Return a function that asks a device of three joints."""
+    return lambda arm: ask(of_arm(end='lower', name='dev')(arm), *given)
+
+
 @pytest.mark.parametrize(('make', 'error', 'said'), [
+    # Limits and configurations of another size or without meaning.
+    *((of_device(set_to, v), ShapeError, r'expected shape \(3,\)')
+      for v in ([1.0], [1.0] * 4, [[1.0] * 3]) for set_to in SETTERS),
+    (of_device(JointDevice.with_bounds, [0, 0, 1], [1, 1, 0]), JointError, "'dev'.*not in order"),
+    (of_device(JointDevice.with_bounds, [0, 0, np.nan], [1, 1, 1]), JointError, 'not in order'),
+    (of_device(JointDevice.with_velocity_limits, [1, -1, 1]), JointError, 'not magnitudes'),
+    (of_device(JointDevice.with_acceleration_limits, [1, np.nan, 1]), JointError, 'not magnit'),
+    *((of_device(query, q), ShapeError, r'q: expected shape \(\.\.\., 3\)')
+      for q in (0.0, [1.0, 2.0], np.zeros((3, 4)))
+      for query in (JointDevice.base_t_end, JointDevice.base_j_end)),
+    # Links and joints that the robot does not have, and what is there twice.
+    (of_device(JointDevice.base_j_frame, 'moon', [0, 0, 0]), UnknownNameError, "'moon', known: w"),
+    (of_device(JointDevice.jacobian_calculator, ['hand', 'moon']), UnknownNameError, 'moon'),
     (of_arm(base='moon'), UnknownNameError, 'moon'),
     (of_arm(end='moon'), UnknownNameError, 'moon'),
     (of_arm(joints=['moon']), UnknownNameError, 'moon'),
@@ -485,7 +474,7 @@ def of_joints(*joints, end='c'):
     (of_joints(JOINT, Joint('b', 'c', name='j')), JointError, "'j': is the name of two joints"),
     (of_joints(JOINT, end=7), UnknownNameError, "unknown link '7', known: a, b"),
 ])  # fmt: skip
-def test_names_that_are_unknown_or_not_unique_are_refused(arm, make, error, said):
-    """Links and joints that the robot does not have are named, and so is what is there twice."""
+def test_what_a_device_cannot_take_is_refused(arm, make, error, said):
+    """What does not fit is an error with the name or the shape."""
     with pytest.raises(error, match=said):
         make(arm)

@@ -75,15 +75,8 @@ def test_each_argument_has_a_default_and_a_description(name):
 
 def test_arguments_reach_the_node():
     """Each argument reaches the node, and overrides the parameter file."""
-    node, context = include(
-        BRIDGE,
-        robot_description_file=str(URDF),
-        namespace='cell',
-        autostart='false',
-        use_sim_time='true',
-        log_level='debug',
-        respawn='true',
-    )
+    given = {'namespace': 'cell', 'autostart': 'false', 'use_sim_time': 'true', 'respawn': 'true'}
+    node, context = include(BRIDGE, robot_description_file=str(URDF), log_level='debug', **given)
     assert node.node_name == '/cell/transmission_bridge'
     assert node.expanded_remapping_rules is None
     words = [''.join(part.perform(context) for part in word) for word in node.cmd[1:4]]
@@ -101,16 +94,10 @@ def test_without_files():
     assert values == {'autostart': True, 'use_sim_time': False}
 
 
-XML = f"""
-<launch>
-  <group>
-    <set_remap from="joint_states" to="/all/joint_states"/>
-    <include file="{BRIDGE}">
-      <arg name="namespace" value="left"/>
-    </include>
-  </group>
-</launch>
-"""
+XML = (
+    '<launch><group><set_remap from="joint_states" to="/all/joint_states"/>'
+    f'<include file="{BRIDGE}"><arg name="namespace" value="left"/></include></group></launch>'
+)
 
 YAML = f"""
 launch:
@@ -149,51 +136,41 @@ def test_a_launch_file_in_python():
     assert node.expanded_remapping_rules == [('joint_states', '/joint_states')]
     files, values = read_parameters(node, context)
     assert files == [resource('config', 'topic_based.yaml')]
-    assert values['robot_description'] == URDF.read_text(encoding='utf-8')
-    assert (values['autostart'], values['use_sim_time'], values['state_timeout']) == (
-        False, True, 0.5,
-    )  # fmt: skip
+    expected = {'autostart': False, 'use_sim_time': True, 'state_timeout': 0.5}
+    assert values == expected | {'robot_description': URDF.read_text(encoding='utf-8')}
 
 
-@pytest.mark.parametrize(
-    ('name', 'error'),
-    [('params_file', 'parameter file: expected a file'), ('robot_description_file', 'No such')],
-)
-@pytest.mark.parametrize(
-    'path', ['/no_such', LaunchConfiguration('missing')], ids=['given', 'substituted']
-)
-def test_a_missing_file_is_an_error(name, error, path):
-    """launch_ros would only warn of a missing parameter file."""
+@pytest.mark.parametrize(('name', 'path', 'error', 'said'), [
+    *((name, path, FileNotFoundError, f"{said}.*'/no_such'")
+      for path in ('/no_such', LaunchConfiguration('missing'))
+      for name, said in (('params_file', 'parameter file: expected a file'),
+                         ('robot_description_file', 'No such'))),
+    ('params_file', 'damaged.yaml', ValueError, r'parameter file .* it is not YAML'),
+    # A launch checks a file as ``--urdf`` does.
+    ('robot_description_file', '/dev/zero', DescriptionError, 'too long'),
+])  # fmt: skip
+def test_a_file_that_cannot_be_used_is_an_error(name, path, error, said, tmp_path, monkeypatch):
+    """launch_ros would only warn of a missing parameter file, rcl say where its own parser is."""
+    monkeypatch.chdir(tmp_path)
+    Path('damaged.yaml').write_text('/transmission_bridge:\n  ros__parameters:\n    a: [1\n')
     context = LaunchContext()
     context.launch_configurations['missing'] = '/no_such'
-    with pytest.raises(FileNotFoundError, match=f"{error}.*'/no_such'"):
+    with pytest.raises(error, match=said):
         read_parameters(bridge_node(**{name: path}), context)
 
 
-def test_a_damaged_parameter_file_is_a_sentence(tmp_path):
-    """Rcl would say where its own parser is."""
-    path = tmp_path / 'bridge.yaml'
-    path.write_text('/transmission_bridge:\n  ros__parameters:\n    a: [1\n')
-    with pytest.raises(ValueError, match=r'parameter file .* it is not YAML'):
-        read_parameters(bridge_node(params_file=str(path)), LaunchContext())
+def test_a_xacro_file_is_expanded(tmp_path, monkeypatch):
+    """
+    The program xacro receives file and arguments; its warnings are no error.
 
-
-def test_a_description_without_robot():
-    """A launch checks a file as ``--urdf`` does."""
-    with pytest.raises(DescriptionError, match='too long'):
-        DescriptionFromFile('/dev/zero').evaluate(LaunchContext())
-
-
-@pytest.fixture
-def xacro_file(tmp_path, monkeypatch):
-    """Return the path of a xacro file, while only programs of the test are on the PATH."""
+    The error names the missing program.
+    """
+    # Only programs of the test are on the PATH.
     monkeypatch.setenv('PATH', str(tmp_path))
-    (tmp_path / 'my robot.urdf.xacro').write_text('<robot/>', encoding='utf-8')
-    return tmp_path / 'my robot.urdf.xacro'
-
-
-def test_a_xacro_file_is_expanded(xacro_file):
-    """The program xacro receives file and arguments; its warnings are no error."""
+    xacro_file = tmp_path / 'my robot.urdf.xacro'
+    xacro_file.write_text('<robot/>', encoding='utf-8')
+    with pytest.raises(SubstitutionFailure, match='xacro: xacro is not installed'):
+        DescriptionFromFile(xacro_file).evaluate(LaunchContext())
     program = xacro_file.with_name('xacro')
     lines = ['#!/bin/sh', 'echo careful >&2', 'printf "<%s>" "$@"']
     program.write_text('\n'.join(lines), encoding='utf-8')
@@ -202,9 +179,3 @@ def test_a_xacro_file_is_expanded(xacro_file):
     context = LaunchContext()
     context.launch_configurations['s'] = 'left'
     assert value.evaluate(context) == f'<{xacro_file}><title:=a robot><side:=left>'
-
-
-def test_xacro_is_not_installed(xacro_file):
-    """The error names the missing program."""
-    with pytest.raises(SubstitutionFailure, match='xacro: xacro is not installed'):
-        DescriptionFromFile(xacro_file).evaluate(LaunchContext())

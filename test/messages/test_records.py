@@ -58,12 +58,16 @@ def test_records_and_messages_are_apart(kind):
     assert message.position.tolist() == [1.0, 2.0]
 
 
+def with_header(**values):
+    """Return what has the header of a message."""
+    stamp = SimpleNamespace(sec=3, nanosec=4)
+    return SimpleNamespace(header=SimpleNamespace(stamp=stamp, frame_id='base'), **values)
+
+
 def joint_command(names, interface, values):
     """Return what looks like a control_msgs/JointCommand."""
-    header = SimpleNamespace(stamp=SimpleNamespace(sec=3, nanosec=4), frame_id='base')
-    return SimpleNamespace(
-        header=header, joint_names=names, interface_name=interface, values=array('d', values)
-    )
+    values = array('d', values)
+    return with_header(joint_names=names, interface_name=interface, values=values)
 
 
 @pytest.mark.parametrize('interface', ['position', 'velocity', 'effort'])
@@ -128,9 +132,7 @@ def test_a_table_is_bounded_in_bytes(shapes):
 # -- Trajectories ---------------------------------------------------------------------------------
 
 TIMES = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1))
-ARRAYS = st.lists(st.floats(width=64), max_size=4).map(
-    lambda values: np.array(values, dtype=float)
-)
+ARRAYS = st.lists(st.floats(width=64), max_size=4).map(np.array)
 POINTS = st.builds(Waypoint, TIMES, ARRAYS, ARRAYS, ARRAYS, ARRAYS)
 NAMES = st.lists(st.text(max_size=5), max_size=4).map(tuple)
 TRAJECTORIES = st.builds(
@@ -143,16 +145,10 @@ def make_point(**values):
     return SimpleNamespace(time_from_start=SimpleNamespace(sec=0, nanosec=0), **values)
 
 
-def make_trajectory(**values):
-    """Return what has the header of a JointTrajectory."""
-    stamp = SimpleNamespace(sec=0, nanosec=0)
-    return SimpleNamespace(header=SimpleNamespace(stamp=stamp, frame_id='?'), **values)
-
-
 @given(TRAJECTORIES)
 def test_trajectories_there_and_back(record):
     """Whatever is written is read back, bit for bit, times as the integers that they are."""
-    message = make_trajectory()
+    message = with_header()
     fill_trajectory(message, record, make_point)
     found = trajectory_from_message(message)
     assert (found.stamp, found.frame_id) == (record.stamp, record.frame_id)
@@ -167,6 +163,6 @@ def test_trajectories_there_and_back(record):
 def test_a_record_of_a_trajectory_is_a_copy():
     """A record does not change with the message that it came from."""
     point = make_point(positions=[1.0], velocities=[], accelerations=[], effort=[])
-    record = trajectory_from_message(make_trajectory(joint_names=['a'], points=[point]))
+    record = trajectory_from_message(with_header(joint_names=['a'], points=[point]))
     point.positions[0] = 2.0
     assert record.points[0].positions.tolist() == [1.0]

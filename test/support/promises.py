@@ -13,7 +13,7 @@ or rejects everything. Rows are 0: position, 1: velocity, 2: effort, 3: accelera
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+import itertools
 import math
 
 from zoo.mechanics import No
@@ -28,6 +28,11 @@ class Broken(AssertionError):
 def slack(value):
     """Return what rounding may add."""
     return 0.0 if math.isinf(value) else 1e-9 * (1 + abs(value))
+
+
+def is_within(bounds, value):
+    """Tell whether a value is within bounds, up to rounding."""
+    return bounds[0] - slack(bounds[0]) <= value <= bounds[1] + slack(bounds[1])
 
 
 def clamp(bounds, value):
@@ -115,6 +120,11 @@ class Promises:
             return value is not None
         now = self.spells(name, row)
         return now is not None and now == self.bases.get((name, row))
+
+    def lasting(self, values, name, row):
+        """Return a number of a joint or an actuator that still exists, else ``None``."""
+        value = values[name].get(row)
+        return value if self.exists(name, row, value) else None
 
     def is_under_way(self, group):
         """Tell whether a group executes a trajectory."""
@@ -222,13 +232,13 @@ class Promises:
         for row in {0, 1, 2} & told[group.actuators[0]].keys():
             share = 1.0
             for name in group.actuators:
-                value, (lower, upper) = told[name][row], self.motors[name][row]
-                if lower - slack(lower) <= value <= upper + slack(upper):
+                value, bounds = told[name][row], self.motors[name][row]
+                if is_within(bounds, value):
                     continue
                 if may_refuse and (self.rejects or (row == 0 and not group.is_single)):
                     raise No('1')
-                share = min(share, upper / abs(value)) if row else share
-                told[name][row] = value if row else clamp((lower, upper), value)
+                share = min(share, bounds[1] / abs(value)) if row else share
+                told[name][row] = value if row else clamp(bounds, value)
             for name in group.actuators:
                 told[name][row] *= share
 
@@ -256,13 +266,8 @@ class Promises:
         """Return what motors are sent so that all joints stay within their limits (1)."""
 
         def beyond(numbers):
-            found = self.mechanics.to_joints(group, numbers, row, at)
-            ends = [(joint, value, *self.joints[joint][row]) for joint, value in found.items()]
-            return {
-                joint: value
-                for joint, value, lower, upper in ends
-                if not lower - slack(lower) <= value <= upper + slack(upper)
-            }
+            found = self.mechanics.to_joints(group, numbers, row, at).items()
+            return {j: value for j, value in found if not is_within(self.joints[j][row], value)}
 
         over = beyond(sent)
         if not over:
@@ -276,12 +281,10 @@ class Promises:
         # The nearest motor position is one at which a joint is at its limit.
         ((name, value),) = sent.items()
         matrix, offset, _ = self.mechanics.formula[group.name]
-        places = [
-            (end - bias) / line[0]
-            for joint, line, bias in zip(group.joints, matrix, offset, strict=True)
-            for end in self.joints[joint][0]
-            if not math.isinf(end)
-        ]
+        places = []
+        for joint, line, bias in zip(group.joints, matrix, offset, strict=True):
+            ends = (end for end in self.joints[joint][0] if not math.isinf(end))
+            places += [(end - bias) / line[0] for end in ends]
         places = [place for place in places if not beyond({name: place})]
         if not places:
             raise No('1')
@@ -291,8 +294,7 @@ class Promises:
         """Return what a joint that a command leaves out goes on doing (2, 3)."""
         if is_way and row % 2:
             return 0.0
-        found = self.held[joint].get(row)
-        found = found if self.exists(joint, row, found) else None
+        found = self.lasting(self.held, joint, row)
         if found is None and row == 0:
             found = self.measured(group)[joint]
         if found is None:
@@ -333,10 +335,9 @@ class Promises:
         far, unknown = set(), set()
         for joint, target in targets.items() if self.options.max_step != 'off' else ():
             group, speed = self.group(joint), self.facts.joints[joint].velocity
-            origin = self.held[joint].get(0)
+            origin = self.lasting(self.held, joint, 0)
             # Joints that fewer motors move are one.
             one = group.joints if group.is_few else (joint,)
-            origin = origin if self.exists(joint, 0, origin) else None
             if origin is None or not self.astray.isdisjoint(one):
                 is_known = all(turn(name) for name in group.actuators)
                 origin = self.measured(group)[joint] if is_known else None
@@ -401,9 +402,7 @@ class Promises:
                 lost.append(group)
         if lost:
             raise No('open', lost)
-        lost = [
-            self.group(name) for name, values in told.items() if 0 in values and not turn(name)
-        ]
+        lost = [self.group(name) for name in told if 0 in told[name] and not turn(name)]
         if lost:
             raise Part('2', lost)
         for group in groups:
@@ -474,10 +473,9 @@ class Promises:
         tolerance = 1e-9 if self.group(name).name in self.mechanics.formula else 1e-6
         is_same = abs(value - expected) <= tolerance * (1 + abs(expected))
         self.hold(promise, is_same, f'{name} was sent {row}: {value} for {expected}')
-        lower, upper = self.motors[name][row]
-        if (lower, upper) != (-_INF, _INF):
-            is_within = lower - slack(lower) <= value <= upper + slack(upper)
-            self.hold('1', is_within, f'{name} was sent {row}: {value}')
+        bounds = self.motors[name][row]
+        if bounds != (-_INF, _INF):
+            self.hold('1', is_within(bounds, value), f'{name} was sent {row}: {value}')
         if row == 0 and self.facts.motors[name].period:
             self.counts['2'] += 1
 
@@ -492,10 +490,9 @@ class Promises:
         """Compare arrays with the numbers of each member (3)."""
         for space, order in self.orders.items():
             for row in self.rows(space, {r for n, r in found.numbers if n in order}, replaced):
-                told, lacking = {name: self.told[name].get(row) for name in order}, set()
+                told, lacking = {}, set()
                 for name in order:
-                    bounds, value = self.motors[name][row], told[name]
-                    value = value if self.exists(name, row, value) else None
+                    bounds, value = self.motors[name][row], self.lasting(self.told, name, row)
                     if ends and row == 1:  # as the driver was told
                         last = self.last.get(space, {}).get(name, 0.0)
                         value = last if abs((value or 0.0) - last) <= slack(last) else 0.0
@@ -527,8 +524,7 @@ class Promises:
 
     def leads_out(self, group, row):
         """Tell whether what a group is still told leads further out beyond a limit (7)."""
-        held = {j: self.held[j].get(row) for j in group.joints}
-        held = {j: {row: v if self.exists(j, row, v) else 0.0} for j, v in held.items()}
+        held = {j: {row: self.lasting(self.held, j, row) or 0.0} for j in group.joints}
         return self.outward(group, held, False)
 
     def judge_ends(self, found, turn, cancelled=(), are_due=True):
@@ -543,13 +539,8 @@ class Promises:
             over = {*group.joints} if group.is_few else over
             ending = rows & {row for joint in over for row in self.held[joint]}
             own = {
-                joint: {
-                    row: held[row]
-                    if joint not in over and self.exists(joint, row, held.get(row))
-                    else 0.0
-                    for row in ending
-                }
-                for joint, held in ((joint, self.held[joint]) for joint in group.joints)
+                j: {r: 0.0 if j in over else self.lasting(self.held, j, r) or 0.0 for r in ending}
+                for j in group.joints
             }
             self.outward(group, own, False)
             try:
@@ -561,17 +552,16 @@ class Promises:
             sent |= told
             self.kept |= {joint for joint in over if 2 in self.held[joint] and 2 not in ending}
             self.since = {joint: t for joint, t in self.since.items() if joint not in over}
-            if over >= {*group.joints} and self.is_under_way(group):
+            if over >= {*group.joints}:
                 # What is left of the trajectory never came to its last numbers.
-                for name in (*group.joints, *group.actuators):
-                    for row in (0, 1, 2):
-                        self.bases.pop((name, row), None)
+                members = (*group.joints, *group.actuators) if self.is_under_way(group) else ()
+                for key in itertools.product(members, (0, 1, 2)):
+                    self.bases.pop(key, None)
+                for name in group.actuators:
+                    self.arrival.pop(name, None)
             for joint in group.joints:
                 self.held[joint] |= own[joint]
                 self.bases |= {(joint, row): self.spells(joint, row) for row in own[joint]}
-            if over >= {*group.joints}:
-                for name in group.actuators:
-                    self.arrival.pop(name, None)
         self.compare('4', found, sent)
         for (name, row), value in found.numbers.items():
             self.told[name].pop(row, None)
@@ -601,7 +591,7 @@ class Promises:
                 raise No('9')
             told = [(time, *self.expect(given, turn, is_way=True)) for time, given in points]
             placed = [each for each in told if 0 in next(iter(each[1].values()))]
-            speeds = [self.mechanics.speed(*each) for each in pairwise(placed)]
+            speeds = [self.mechanics.speed(*each) for each in itertools.pairwise(placed)]
             if any(speed > 1 + 1e-9 for speed in speeds):
                 raise No('1')
             if placed:
@@ -625,16 +615,13 @@ class Promises:
         end['bases'] = self.base(joints) | self.base(sent)
         end['has_rates'] = 0 not in next(iter(joints.values()))
         for key, last in (('held', joints), ('told', sent)):
-            end[key] = {name: self.left(values) for name, values in last.items()}
+            # A last waypoint leaves a position, or else rates that have to end: acceleration leads
+            # to a velocity, whatever it is.
+            end[key] = {
+                name: {0: own[0]} if 0 in own else {1: 0.0} | {r: own[r] for r in {1, 2} & {*own}}
+                for name, own in last.items()
+            }
         self.interrupt(joints, sent)
         self.coming.append(end)
         self.kept -= end['named']
         return self.begin(self.now)
-
-    @staticmethod
-    def left(values):
-        """Return what the last waypoint leaves: a position, or else rates that have to end."""
-        if 0 in values:
-            return {0: values[0]}
-        # Acceleration leads to a velocity, whatever it is.
-        return {1: 0.0, **{row: values[row] for row in (1, 2) if row in values}}

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import math
 
 from hypothesis import strategies as st
-from zoo.reference import ACTUATORS, FIELDS, joint_value, JOINTS, Message, Number, Numbers
+from zoo.reference import ACTUATORS, FIELDS, joint_value, JOINTS, Message, Number, Numbers, UNKNOWN
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A message that is to be published: numbers by field, ``None`` for an empty array."""
+    """A message that is to be published: numbers by field."""
 
     names: tuple[str, ...]
-    fields: dict[str, list[Number] | None]
+    fields: dict[str, list[Number]]
     stamp: tuple[int, int]
 
     def check(self, found) -> None:
@@ -26,11 +26,8 @@ class Expected:
         assert tuple(found.names) == self.names
         for name, numbers in self.fields.items():
             values = list(getattr(found, name))
-            if numbers is None:
-                assert values == [], name
-                continue
             assert len(values) == len(numbers), name
-            for joint, number, value in zip(self.names, numbers, values, strict=True):
+            for joint, number, value in zip(self.names, numbers, values, strict=False):
                 assert number.equals(value), (joint, name, number, value)
 
 
@@ -72,7 +69,7 @@ class ReferenceStates:
     def forget(self):
         """Forget everything."""
         self.values = {(each, name): (None, None) for each in FIELDS for name in ACTUATORS}
-        self.heard = {}
+        self.heard = dict.fromkeys(self.values, -math.inf)
         self.spoke = {}
         self.now = self.latest = -math.inf
         self.set_clock()
@@ -114,41 +111,28 @@ class ReferenceStates:
     def actuators(self, each):
         """Return the known values of a field by actuator."""
         return {
-            name: self.values[each, name][1] if self._is_fresh(each, name) else None
+            name: self.values[each, name][1] if self._is_fresh(self.heard[each, name]) else None
             for name in ACTUATORS
         }
 
-    def _is_fresh(self, each, name):
+    def _is_fresh(self, heard):
         if not self.timeout:
             return True
-        if (each, name) not in self.heard or self.now < self.latest:
-            return False
-        return self.now - self.heard[each, name] <= self.timeout
+        return self.now >= self.latest and self.now - heard <= self.timeout
 
     def joint_state(self):
         """Return what is to be published, or ``None``."""
-        numbers = {
-            each: {
-                name: joint_value(self.numbers, each, name, self.actuators(each))
-                for name in JOINTS
-            }
-            for each in FIELDS
-        }
-        names = JOINTS
+        numbers, names, fields = {}, JOINTS, {}
+        for each in FIELDS:
+            known = self.actuators(each)
+            numbers[each] = {name: joint_value(self.numbers, each, name, known) for name in JOINTS}
         if self.unknown_joints == 'omit':
-            names = tuple(
-                name for name in JOINTS if not math.isnan(numbers['position'][name].value)
-            )
-        fields = {
-            each: [numbers[each][name] for name in names]
-            if any(not math.isnan(numbers[each][name].value) for name in names)
-            else None
-            for each in FIELDS
-        }
+            names = tuple(name for name in JOINTS if numbers['position'][name] is not UNKNOWN)
+        for each in FIELDS:
+            values = [numbers[each][name] for name in names]
+            fields[each] = [] if all(value is UNKNOWN for value in values) else values
         stamp = self.stamp()
-        if stamp is None or all(values is None for values in fields.values()):
-            return None
-        return Expected(names, fields, stamp)
+        return Expected(names, fields, stamp) if stamp and any(fields.values()) else None
 
     def set_clock(self):
         """Forget stamps: the node's clock was set back, or has a time at last."""
@@ -161,20 +145,14 @@ class ReferenceStates:
 
         Drivers that fell silent have none, and there is none before now's first message.
         """
-        known = [
-            stamp
-            for source, stamp in self.stamps.items()
-            if not self.timeout or self.now - self.spoke[source] <= self.timeout
-        ]
+        known = [stamp for key, stamp in self.stamps.items() if self._is_fresh(self.spoke[key])]
         if not known or self.now < self.latest:
             return None
         newest = max(known)
-        if self.published is None or newest >= self.published:
-            self.published, self.older_since = newest, None
-            return newest
-        if self.older_since is None:
+        is_older = self.published is not None and newest < self.published
+        if is_older and self.older_since is None:
             self.older_since = self.now
-        if self.now - self.older_since >= STAMP_HOLD:
+        if not is_older or self.now - self.older_since >= STAMP_HOLD:
             self.published, self.older_since = newest, None
         return self.published
 

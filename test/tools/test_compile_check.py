@@ -15,6 +15,7 @@ import sys
 import pytest
 from zoo.documented import DOCUMENTED
 from zoo.elements import of_snippet
+from zoo.linkages import joint
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 from transmission_bridge.transmissions import registry
@@ -30,18 +31,13 @@ def folder(run, linkages, tmp_path_factory):
     """Return a folder with maps of a robot and of a linkage with a mimic joint in its loop."""
     made = tmp_path_factory.mktemp('maps')
     (made / 'numbers.yaml').write_text(NUMBERS)
+    mimic = '<mimic joint="knee_crank" multiplier="0.1" offset="0.02"/>'
+    hub = joint('horn_mount', 'arm', 'hub', kind='continuous', more=mimic)
     leg = linkages['four_bar_knee']
     for before, after in (
-        (
-            '<joint name="horn_mount" type="fixed">',
-            '<joint name="horn_mount" type="continuous"><axis xyz="0 1 0"/>'
-            '<mimic joint="knee_crank" multiplier="0.1" offset="0.02"/>',
-        ),
-        (
-            '<child link="horn"/>',
-            '<child link="hub"/></joint><link name="hub"/><joint name="tip" type="fixed">'
-            '<parent link="hub"/><child link="horn"/>',
-        ),
+        ('"horn_mount"', '"tip"'),
+        ('"arm"/><child link="horn"', '"hub"/><child link="horn"'),
+        ('<ros2_control', f'{hub}<ros2_control'),
     ):
         assert before in leg
         leg = leg.replace(before, after)

@@ -35,6 +35,22 @@ def hinge(one, other):
     return f'<loop type="hinge" frame1="{one}" frame2="{other}" axis="0 0 1"/>'
 
 
+#: What closes a four-bar, and its angles with upright cranks.
+FOUR_BAR, UPRIGHT = hinge('l2_tip', 'l3_tip'), (0.5 * math.pi, -0.5 * math.pi, 0.5 * math.pi)
+
+
+def four_bar(lengths, pivot, yaws):
+    """Return crank, coupler and rocker; the ends of the last two are l2_tip and l3_tip."""
+    a, b, c = lengths
+    return (
+        joint('crank', 'base', 'l1', yaw=yaws[0])
+        + joint('coupler', 'l1', 'l2', a, yaw=yaws[1])
+        + tip('l2', b)
+        + joint('rocker', 'base', 'l3', pivot, yaw=yaws[2])
+        + tip('l3', c)
+    )
+
+
 def robot(body, driven, commanded, loops, **start):
     """Return the maps of a robot with one linkage."""
     motors = {f'{name}_motor': name for name in driven}
@@ -67,15 +83,7 @@ class Walk:
     :ivar reasons: Why numbers of a sample are NaN.
     """
 
-    def __init__(
-        self,
-        robot,
-        formula,
-        path,
-        driven,
-        commanded,
-        direction=ACTUATOR_TO_JOINT,
-    ):
+    def __init__(self, robot, formula, path, driven, commanded, direction=ACTUATOR_TO_JOINT):
         self.joints, ahead, behind = (formula(path + side) for side in (0.0, 1e-6, -1e-6))
         turned = {name: wrapped(ahead[name] - behind[name]) for name in self.joints}
         self.rates = {name: each / turned[driven] for name, each in turned.items()}
@@ -133,13 +141,10 @@ def bennett(start):
     """
     (one, other), a = TWISTS, SHORT
     b = a * math.sin(other) / math.sin(one)
-    body = (
-        joint('j1', 'base', 'l1', kind='continuous')
-        + joint('j2', 'l1', 'l2', a, roll=one, kind='continuous')
-        + joint('j3', 'l2', 'l3', b, roll=other, kind='continuous')
-        + joint('j4', 'l3', 'l4', a, roll=one, kind='continuous')
-        + tip('l4', b, other)
-    )
+    body = joint('j1', 'base', 'l1', kind='continuous')
+    for k, (length, twist) in enumerate([(a, one), (b, other), (a, one)], 1):
+        body += joint(f'j{k + 1}', f'l{k}', f'l{k + 1}', length, roll=twist, kind='continuous')
+    body += tip('l4', b, other)
     loop = '<loop type="weld" frame1="l4_tip" frame2="base"/>'
     return robot(body, ['j1'], ['j2'], loop, j1=start)
 
@@ -172,14 +177,8 @@ CHANGE = 0.5 * math.pi
 
 def parallelogram():
     """Return a parallelogram with upright cranks of 0.1 m at zero."""
-    body = (
-        joint('crank', 'base', 'c', yaw=0.5 * math.pi)
-        + joint('coupler', 'c', 'k', 0.1, yaw=-0.5 * math.pi)
-        + tip('k', 0.3)
-        + joint('rocker', 'base', 'r', 0.3, yaw=0.5 * math.pi)
-        + tip('r', 0.1)
-    )
-    return robot(body, ['crank'], ['rocker'], hinge('k_tip', 'r_tip'), rocker=0.0)
+    body = four_bar((0.1, 0.3, 0.1), 0.3, UPRIGHT)
+    return robot(body, ['crank'], ['rocker'], FOUR_BAR, rocker=0.0)
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
@@ -187,12 +186,11 @@ def test_a_parallelogram_is_right_near_its_change_points(direction):
     """Between them all is answered; beyond them nothing is answered of the other assembly."""
     robot = parallelogram()
 
+    def joints(at):
+        return {'crank': at, 'coupler': -at, 'rocker': at}
+
     def walk(path):
-        return Walk(
-            robot,
-            lambda at: {'crank': at, 'coupler': -at, 'rocker': at},
-            path, 'crank', 'rocker', direction,
-        )  # fmt: skip
+        return Walk(robot, joints, path, 'crank', 'rocker', direction)
 
     ways = [there_and_back(1e-4 - CHANGE, CHANGE - 1e-4, 150), there_and_back(-2.4, 2.4, 201)]
     path = np.concatenate(ways)
@@ -256,19 +254,15 @@ def watt_joints(motor):
 def watt():
     """Return Watt's six-bar; its crank moves the output."""
     home = {name: float(angle[0]) for name, angle in watt_angles(WATT_HOME).items()}
-    a, b, c, d, bend, e, f = WATT
+    *bars, d, bend, e, f = WATT
     body = (
-        joint('crank', 'base', 'l1', yaw=home['crank'])
-        + joint('coupler', 'l1', 'l2', a, yaw=home['coupler'])
-        + tip('l2', b)
-        + joint('rocker', 'base', 'l3', WATT_PIVOTS[0], yaw=home['rocker'])
-        + tip('l3', c)
+        four_bar(bars, WATT_PIVOTS[0], [*home.values()])
         + joint('rod', 'l3', 'l4', d * np.exp(1j * bend), yaw=home['rod'])
         + tip('l4', e)
         + joint('output', 'base', 'l5', WATT_PIVOTS[1], yaw=home['output'])
         + tip('l5', f)
     )
-    loops = hinge('l2_tip', 'l3_tip') + hinge('l4_tip', 'l5_tip')
+    loops = FOUR_BAR + hinge('l4_tip', 'l5_tip')
     starts = dict.fromkeys(('coupler', 'rocker', 'rod', 'output'), 0.0)
     return robot(body, ['crank'], ['output'], loops, **starts)
 
@@ -318,17 +312,12 @@ def test_a_start_chooses_the_assembly(start, is_met):
 
     The rocker of this four-bar is at -0.314 and the coupler at 0.171, or at 2.528 and -1.099.
     """
-    body = (
-        joint('crank', 'base', 'l1', yaw=0.5 * math.pi)
-        + joint('coupler', 'l1', 'l2', 0.1, yaw=-0.5 * math.pi)
-        + tip('l2', 0.25)
-        + joint('rocker', 'base', 'l3', 0.2, yaw=0.5 * math.pi)
-        + tip('l3', 0.15)
-    ).replace('lower="-6.2" upper="6.2"', 'lower="-0.5" upper="0.5"', 1)
-    found = robot(body, ['crank'], ['rocker'], hinge('l2_tip', 'l3_tip'), **start)
+    body = four_bar((0.1, 0.25, 0.15), 0.2, UPRIGHT)
+    body = body.replace('lower="-6.2" upper="6.2"', 'lower="-0.5" upper="0.5"', 1)
+    found = robot(body, ['crank'], ['rocker'], FOUR_BAR, **start)
     errors = [str(each) for each in found.findings]
+    assert is_met == (not errors)
     if is_met:
-        assert errors == []
         first = found.actuator_to_joint('position', [0.0])
         for name, position in start.items():
             assert abs(first[found.joint_names.index(name)] - position) < 0.1

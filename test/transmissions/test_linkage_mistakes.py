@@ -112,11 +112,11 @@ def hinged_knee(axis, horn, tilt):
     return load(robot(body, {'motor': 'crank'}, ('knee',), loop))
 
 
+AHEAD, BELOW = (0.04, 0.0, 0.0), (0.0, 0.0, -0.04)
+
+
 @pytest.mark.parametrize('axis', ['1 0 0', '0 0 1', '0 1 0.1'])
-@pytest.mark.parametrize(
-    ('horn', 'tilt'),
-    [((0.04, 0.0, 0.0), 0.0), ((0.04, 0.0, 0.0), 0.2), ((0.0, 0.0, -0.04), 0.0)],
-)
+@pytest.mark.parametrize(('horn', 'tilt'), [(AHEAD, 0.0), (AHEAD, 0.2), (BELOW, 0.0)])
 def test_a_hinge_of_another_axis_is_refused(axis, horn, tilt):
     """The rod cannot turn, even if the kept rows are regular, or all rows are at the start."""
     (finding,) = hinged_knee(axis, horn, tilt).findings
@@ -198,16 +198,13 @@ def test_a_linkage_that_cannot_be_is_a_finding_in_a_short_time(linkages, name, c
             found = load(text)
         except TransmissionBridgeError:  # the robot itself cannot be read
             continue
-        said = ' '.join(map(str, found.findings))
-        assert 'Traceback' not in said, text
-        assert 'Error' not in said, text
+        assert not re.search('Traceback|Error', ' '.join(map(str, found.findings))), text
         assert found.transmissions or any(each.severity == 'error' for each in found.findings)
         works += bool(found.transmissions)
-        for direction, names in zip(
-            DIRECTIONS, (found.actuator_names, found.joint_names), strict=True
-        ):
+        sizes = len(found.actuator_names), len(found.joint_names)
+        for direction, size in zip(DIRECTIONS, sizes, strict=True):
             stream = found.stream(direction)
             for far in (0.0, 0.01, 3.0, 1e300, np.nan, 0.0):
-                stream.map_state(np.full((3, len(names)), far), MapReport())
+                stream.map_state(np.full((3, size), far), MapReport())
         assert time.process_time() - begin < LONGEST, text
     assert 0 < works < 40 * campaign

@@ -23,6 +23,8 @@ from transmission_bridge.transmissions import (
 from transmission_bridge.transmissions.robot.program import RobotMap
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
+SLIDER, CYLINDER = m.GuidedSlider(0.04, 0.12, 0.01), m.HingedCylinder(0.3, 0.9, 0.05)
+RANGE = {'lower': (-0.6, -0.3), 'upper': (0.4, 0.3)}
 FOOT = (m.LEFT, {**m.RIGHT, 'axis': (0.1, 2.0, -0.1)})
 
 #: A transmission of each kind.
@@ -30,19 +32,9 @@ KINDS = {
     'Gear': SimpleTransmission(-7.0, 0.3),
     'Wrist': DifferentialTransmission((10.0, -20.0), (-2.0, 4.0), (0.5, -0.5)),
     'Table': TabulatedTransmission([0.0, 1.0, 3.0], [0.0, 2.0, 2.5]),
-    'Crank': m.CrankSliderTransmission(
-        m.GuidedSlider(0.04, 0.12, 0.01), 1.5, joint_reduction=-1.5, joint_offset=0.2
-    ),
-    'Cylinder': m.CrankSliderTransmission(
-        m.HingedCylinder(0.3, 0.9, 0.05), 1.0, actuator_reduction=20.0
-    ),
-    'Ankle': m.ankle(
-        *FOOT,
-        lower=(-0.6, -0.3),
-        upper=(0.4, 0.3),
-        actuator_reduction=(20.0, -30.0),
-        joint_offset=(0.1, -0.05),
-    ),
+    'Crank': m.CrankSliderTransmission(SLIDER, 1.5, joint_reduction=-1.5, joint_offset=0.2),
+    'Cylinder': m.CrankSliderTransmission(CYLINDER, 1.0, actuator_reduction=20.0),
+    'Ankle': m.ankle(*FOOT, **RANGE, actuator_reduction=(20.0, -30.0), joint_offset=(0.1, -0.05)),
     'Cardan': m.Cardan(actuator_reduction=(3.0,), joint_offset=(0.3,)),
     'Swing': m.Swing(),
     'Shear': m.Shear(),
@@ -64,12 +56,9 @@ def robot_of(*kinds):
 
 def outputs_of(robot, direction, name=''):
     """Return the places of the outputs of one transmission, or of all."""
-    return [
-        place
-        for binding in robot.bindings
-        if name in ('', binding.spec.name)
-        for place in (binding.joints if direction == 'actuator_to_joint' else binding.actuators)
-    ]
+    side = 'joints' if direction == 'actuator_to_joint' else 'actuators'
+    chosen = [binding for binding in robot.bindings if name in ('', binding.spec.name)]
+    return [place for binding in chosen for place in getattr(binding, side)]
 
 
 def inputs_of(robot, direction, name=''):
@@ -109,13 +98,9 @@ def instants_of(robot, direction, count, seed):
 
 def by_arrays(robot, direction, rows, at=None, last=None):
     """Return the three rows by three maps, each by itself and at its own position."""
-    at = [rows[0]] * 3 if at is None else at
-    return np.array(
-        [
-            robot.map(direction, interface, row, at=place, guess=last)
-            for interface, row, place in zip(FIELDS, rows, at, strict=True)
-        ]
-    )
+    each = zip(FIELDS, rows, [rows[0]] * 3 if at is None else at, strict=True)
+    maps = [robot.map(direction, field, row, at=place, guess=last) for field, row, place in each]
+    return np.array(maps)
 
 
 def reasons_of(robot, direction, rows):
@@ -131,10 +116,8 @@ def reasons_of(robot, direction, rows):
 def same(found, expected, share=1e-12):
     """Tell whether numbers are the same to rounding, and unknown in the same places."""
     scale = share * (1.0 + np.abs(expected))
-    return bool(
-        np.array_equal(np.isnan(found), np.isnan(expected))
-        and (np.isnan(expected) | (np.abs(found - expected) <= scale)).all()
-    )
+    is_close = np.abs(found - expected) <= scale
+    return bool(np.where(np.isnan(expected), np.isnan(found), is_close).all())
 
 
 # -- one instant ---------------------------------------------------------------------------------
@@ -162,9 +145,9 @@ def test_an_instant_is_what_the_maps_say_one_by_one(kinds, direction, commands, 
     robot = robot_of(*kinds)
     stream, random = RobotMap(robot, direction), np.random.default_rng(3)
     last = np.full(len(outputs_of(robot, direction)), math.nan)
+    n = len(inputs_of(robot, direction))
     for number, rows in enumerate(instants_of(robot, direction, 60 * campaign, 2)):
         measured = positions_of(robot, direction, 1, number)[0] if commands else None
-        n = rows.shape[1]
         share = (0.0, 0.03, 0.3, 0.9)[number % 4]
         rows[random.uniform(size=rows.shape) < share] = math.nan
         if share:
@@ -322,15 +305,14 @@ def test_each_solution_begins_at_the_last_one(step, commands):
 def test_an_effort_is_mapped_after_any_number_of_commands_without_one(kind):
     """Commands that do not need the position are no failed search for it."""
     robot = robot_of(kind)
-    stream = RobotMap(robot, 'joint_to_actuator')
+    stream, fresh = (RobotMap(robot, 'joint_to_actuator') for _ in range(2))
     measured = instants_of(robot, 'joint_to_actuator', 12, seed=5)[:, 0]
-    nothing = np.full((3, measured.shape[1]), np.nan)
+    rows = np.full((3, measured.shape[1]), np.nan)
     for each in measured:
-        stream.map_command(nothing, each, MapReport())
-    effort = np.ones_like(measured[-1])
-    found = stream.map_command(np.stack([*nothing[:2], effort]), measured[-1], MapReport())
-    fresh = RobotMap(robot, 'joint_to_actuator')
-    expected = fresh.map_command(np.stack([*nothing[:2], effort]), measured[-1], MapReport())
+        stream.map_command(rows, each, MapReport())
+    rows[2] = 1.0
+    last = measured[-1]
+    found, expected = (each.map_command(rows, last, MapReport()) for each in (stream, fresh))
     assert np.isfinite(expected[2]).all()
     np.testing.assert_allclose(found[2], expected[2], rtol=1e-12)
 

@@ -10,6 +10,9 @@ import math
 
 import numpy as np
 
+#: What the rows of numbers are.
+_MODES = ('position', 'velocity', 'effort', 'acceleration')
+
 
 def span(lower=-math.inf, upper=math.inf, velocity=math.inf, effort=math.inf, **_):
     """Return the bounds of position, velocity, effort and acceleration."""
@@ -39,9 +42,8 @@ class Mechanics:
         self.joints = {name: span(**limits.get(name, {})) for name in facts.joints}
         self.limits = {name: dict(motor.limits) for name, motor in facts.motors.items()}
         self.are_limited = are_limited
-        self.motors = {
-            name: span(**(limits if are_limited else {})) for name, limits in self.limits.items()
-        }
+        limits = self.limits if are_limited else {}
+        self.motors = {name: span(**limits.get(name, {})) for name in facts.motors}
         self.unit = {name: list(motor.unit) for name, motor in facts.motors.items()}
         self.group_of = {n: g for g in facts.groups for n in (*g.joints, *g.actuators)}
         self.use(robot)
@@ -64,12 +66,10 @@ class Mechanics:
         self.lost = set()
 
     def note_time(self, now):
-        """Forget all readings if time went backwards; return whether it did."""
-        went_back = now < self.now
-        if went_back:
+        """Forget all readings if time went backwards."""
+        if now < self.now:
             self.forget()
         self.now = now
-        return went_back
 
     def hear(self, space, readings, now):
         """Take a message: (total position, velocity) by actuator."""
@@ -111,17 +111,16 @@ class Mechanics:
 
     def to_joints(self, group, values, row, at=None):
         """Map positions or velocities of actuators to joints; ``None``: unknown."""
-        if group.name not in self.formula:
-            joints, motors = self.robot.joint_names, self.robot.actuator_names
-            mode = ('position', 'velocity')[row]
-            values, point = self._whole(motors, values), self._whole(motors, at)
-            found = self.robot.actuator_to_joint(mode, values, at=point)
-            found = dict(zip(joints, found.tolist(), strict=True))
-            return {
-                name: found[name] if math.isfinite(found[name]) else None for name in group.joints
-            }
-        matrix, offset, _ = self.formula[group.name]
         result = {}
+        if group.name not in self.formula:
+            names = self.robot.actuator_names
+            values, point = self._whole(names, values), self._whole(names, at)
+            found = self.robot.actuator_to_joint(_MODES[row], values, at=point)
+            for name in group.joints:
+                value = float(found[self.robot.joint_names.index(name)])
+                result[name] = value if math.isfinite(value) else None
+            return result
+        matrix, offset, _ = self.formula[group.name]
         for joint, line, bias in zip(group.joints, matrix, offset, strict=True):
             terms = [(f, values.get(n)) for f, n in zip(line, group.actuators, strict=True) if f]
             result[joint] = None
@@ -139,13 +138,9 @@ class Mechanics:
         if row and not any(values.values()) and row < 3:
             return dict.fromkeys(group.actuators, 0.0)
         if group.name not in self.formula:
-            joints, motors = self.robot.joint_names, self.robot.actuator_names
-            found = self.robot.joint_to_actuator(
-                ('position', 'velocity', 'effort', 'acceleration')[row],
-                self._whole(joints, values),
-                at=self._whole(joints, at),
-                rate=self._whole(joints, rate),
-            )
+            names, motors = self.robot.joint_names, self.robot.actuator_names
+            values, at, rate = (self._whole(names, each) for each in (values, at, rate))
+            found = self.robot.joint_to_actuator(_MODES[row], values, at=at, rate=rate)
             found = {name: float(found[motors.index(name)]) for name in group.actuators}
             if not all(map(math.isfinite, found.values())):
                 raise No('unmapped')
@@ -154,10 +149,8 @@ class Mechanics:
         if row == 2:
             terms = [(matrix[n], values[j]) for n, j in enumerate(group.joints) if j in values]
             return {a: sum(m[k] * v for m, v in terms) for k, a in enumerate(group.actuators)}
-        moved = [
-            values[joint] - bias * (row == 0) if joint in values else None
-            for joint, bias in zip(group.joints, offset, strict=True)
-        ]
+        pairs = zip(group.joints, offset, strict=True)
+        moved = [values[j] - bias * (row == 0) if j in values else None for j, bias in pairs]
         if inverse is None:  # least squares of the joints with a value
             given = [(line, v) for line, v in zip(matrix, moved, strict=True) if v is not None]
             best = np.linalg.lstsq(*map(np.array, zip(*given, strict=True)), rcond=None)[0]

@@ -11,6 +11,7 @@ absolute terms that they were made of, because that is what a rounding error is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+import itertools
 import math
 
 import numpy as np
@@ -28,35 +29,6 @@ ACTUATORS = ('winch', 'left', 'right', 'hip', 'crank', 'finger')
 COMMANDABLE = tuple(name for name in JOINTS if name != 'dial')
 
 
-def _declared(name):
-    """Return a joint of the block, which only reads the dial."""
-    side = 'state' if name == 'dial' else 'command'
-    return f'<joint name="{name}"><{side}_interface name="position"/></joint>'
-
-
-#: A lift, a differential wrist and a four-bar arm, a dial that only reads the lift's motor, and a
-#: finger without transmission.
-URDF = urdf(
-    JOINTS,
-    transmission('hoist', 'Simple', {'lift': ratio(-4.0, 0.3)}, ['winch'])
-    + transmission('gauge', 'Simple', {'dial': ratio(10.0, -0.05)}, ['winch'])
-    + transmission(
-        'wrist',
-        'Differential',
-        {'roll': ratio(1.5, 0.1), 'pitch': ratio(0.7, -0.2)},
-        {'left': ratio(2.0), 'right': ratio(-3.0)},
-    )
-    + transmission(
-        'arm',
-        'FourBarLinkage',
-        {'shoulder': ratio(-0.9, 0.25), 'elbow': ratio(1.1, -0.4)},
-        {'hip': ratio(40.0), 'crank': ratio(-25.0)},
-    ),
-    plugin='reference/Hardware',
-)
-for _name in JOINTS:
-    URDF = URDF.replace(f'<joint name="{_name}"/>', _declared(_name))
-
 #: By member: transmission, side, reduction, offset of a joint.
 _MEMBERS = {
     'lift': ('hoist', 'joints', -4.0, 0.3),
@@ -70,6 +42,32 @@ _MEMBERS = {
     'shoulder': ('arm', 'joints', -0.9, 0.25),
     'elbow': ('arm', 'joints', 1.1, -0.4),
 }
+
+
+def _declared(name):
+    """Return a joint of the block, which only reads the dial."""
+    side = 'state' if name == 'dial' else 'command'
+    return f'<joint name="{name}"><{side}_interface name="position"/></joint>'
+
+
+def _transmission(name, kind):
+    """Return the transmission of its members; the winch has no reduction."""
+    joints, actuators = (
+        {each: ratio(row[2], row[3]) for each, row in _MEMBERS.items() if row[:2] == (name, side)}
+        for side in ('joints', 'actuators')
+    )
+    return transmission(name, kind, joints, actuators or ['winch'])
+
+
+_KINDS = {'hoist': 'Simple', 'gauge': 'Simple', 'wrist': 'Differential', 'arm': 'FourBarLinkage'}
+
+#: A lift, a differential wrist and a four-bar arm, a dial that only reads the lift's motor, and a
+#: finger without transmission.
+URDF = urdf(
+    JOINTS, ''.join(itertools.starmap(_transmission, _KINDS.items())), plugin='reference/Hardware'
+)
+for _name in JOINTS:
+    URDF = URDF.replace(f'<joint name="{_name}"/>', _declared(_name))
 
 
 @dataclass
@@ -111,20 +109,15 @@ def _states(n):
     ``j1 = (a1/ar1 + a2/ar2)/(2 jr1) + off1``, ``j2 = (a1/ar1 - a2/ar2)/(2 jr2) + off2``, the
     four-bar linkage ``j1 = a1/(jr1 ar1) + off1``, ``j2 = (a2/ar2 - a1/(jr1 ar1))/jr2 + off2``.
     """
+    roll, pitch, hip = 0.5 / n['roll'], 0.5 / n['pitch'], 1 / (n['shoulder'] * n['hip'])
     return {
         'finger': {'finger': 1.0},
         'lift': {'winch': 1 / n['lift']},
         'dial': {'winch': 1 / n['dial']},
-        'roll': {'left': 0.5 / (n['roll'] * n['left']), 'right': 0.5 / (n['roll'] * n['right'])},
-        'pitch': {
-            'left': 0.5 / (n['pitch'] * n['left']),
-            'right': -0.5 / (n['pitch'] * n['right']),
-        },
-        'shoulder': {'hip': 1 / (n['shoulder'] * n['hip'])},
-        'elbow': {
-            'crank': 1 / (n['elbow'] * n['crank']),
-            'hip': -1 / (n['elbow'] * n['shoulder'] * n['hip']),
-        },
+        'roll': {'left': roll / n['left'], 'right': roll / n['right']},
+        'pitch': {'left': pitch / n['left'], 'right': -pitch / n['right']},
+        'shoulder': {'hip': hip},
+        'elbow': {'crank': 1 / (n['elbow'] * n['crank']), 'hip': -hip / n['elbow']},
     }
 
 
@@ -167,17 +160,20 @@ class Number:
 UNKNOWN = Number(math.nan, 0.0)
 
 
+def _add(terms, values, shifts):
+    """Return a :class:`Number`, unknown if a value is (``None``)."""
+    if any(values.get(name) is None for name in terms):
+        return UNKNOWN
+    parts = [factor * values[name] for name, factor in terms.items()] + shifts
+    return Number(sum(parts), sum(map(abs, parts)))
+
+
 def joint_value(numbers, interface, joint, actuators):
     """Return a :class:`Number`, unknown if an actuator that it depends on is (``None``)."""
-    n, offset = numbers.reduction, numbers.offset.get(joint, 0.0)
-    terms = _states(n)[joint]
+    n, terms = numbers.reduction, _states(numbers.reduction)[joint]
     if interface == 'effort':
         terms = {'winch': n['dial']} if joint == 'dial' else _powers(_commands(n), joint)
-    if any(actuators.get(name) is None for name in terms):
-        return UNKNOWN
-    parts = [factor * actuators[name] for name, factor in terms.items()]
-    parts.append(offset * (interface == 'position'))
-    return Number(sum(parts), sum(map(abs, parts)))
+    return _add(terms, actuators, [numbers.offset.get(joint, 0.0) * (interface == 'position')])
 
 
 def actuator_value(numbers, interface, actuator, joints):
@@ -187,13 +183,7 @@ def actuator_value(numbers, interface, actuator, joints):
     if interface == 'effort':
         states = _states(n)
         terms = _powers({name: states[name] for name in COMMANDABLE}, actuator)
-    if any(joints.get(name) is None for name in terms):
-        return UNKNOWN
-    offsets = {name: off.get(name, 0.0) for name in terms}
-    return Number(
-        sum(factor * (joints[name] - offsets[name]) for name, factor in terms.items()),
-        sum(abs(f) * (abs(joints[name]) + abs(offsets[name])) for name, f in terms.items()),
-    )
+    return _add(terms, joints, [-factor * off.get(name, 0.0) for name, factor in terms.items()])
 
 
 # -- messages ------------------------------------------------------------------------------------
@@ -212,7 +202,7 @@ class Message:
     @property
     def arrays(self):
         """The three arrays by field."""
-        return {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
+        return {name: getattr(self, name) for name in FIELDS}
 
     @property
     def record(self) -> JointStateRecord:
@@ -222,10 +212,9 @@ class Message:
     @property
     def received(self) -> JointStateRecord:
         """The received record: a view of bytes; ragged messages take the typed path."""
-        record = self.record
         if self.is_ragged:
-            return record
-        return JointStateReader().read_message(JointStateEncoder().encode_record(record))
+            return self.record
+        return JointStateReader().read_message(JointStateEncoder().encode_record(self.record))
 
     @property
     def lengths(self):

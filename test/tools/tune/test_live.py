@@ -143,9 +143,8 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
     model = robot.model
     assert peer.change_state('deactivate')
     assert peer.change_state('cleanup')
-    other = ARM.read_text(encoding='utf-8')
-    assert '<offset>0.25</offset>' in other
-    other = other.replace('<offset>0.25</offset>', '<offset>0.125</offset>')
+    before, after = '<offset>0.25</offset>', '<offset>0.125</offset>'
+    other = ARM.read_text(encoding='utf-8').replace(before, after)
     assert peer.set_parameters({'robot_description': other}).successful
     for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
         if peer.state() == before:  # else it has started by itself
@@ -158,9 +157,8 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
 def test_a_reversed_servo_is_read_in_the_turn_of_the_bridge(robot, live_arm):
     """The numbers of a question are those of the row above it, and the log has no error."""
     # With a driver on topics.
-    urdf = SERVOS.read_text(encoding='utf-8').replace(
-        'transmission_bridge/SerialServos', 'a/Topic'
-    )
+    urdf = SERVOS.read_text(encoding='utf-8')
+    urdf = urdf.replace('transmission_bridge/SerialServos', 'a/Topic')
     live_arm.start(urdf, wrap_period='[shoulder_pan_servo=4096]')
     robot.until(lambda: robot.model is not None)
     names = robot.model.robot.actuator_names
