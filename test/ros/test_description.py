@@ -15,18 +15,13 @@ pytestmark = [
     pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning'),
 ]
 
-GEAR = """
-    <transmission name="gear">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="motor" role="actuator1"/>
-      <joint name="hinge" role="joint1">
-        <mechanical_reduction>{ratio}</mechanical_reduction>
-      </joint>
-    </transmission>
-"""
-MALFORMED, MENDED, FOUR = (
-    elements.urdf(('hinge',), GEAR.format(ratio=ratio)) for ratio in ('fast', '5.0', '4.0')
-)
+
+def gear(number):
+    """Return the transmission of the hinge."""
+    return elements.transmission('gear', 'Simple', {'hinge': elements.ratio(number)}, ['motor'])
+
+
+MALFORMED, MENDED, FOUR = (elements.urdf(['hinge'], gear(each)) for each in ('fast', 5.0, 4.0))
 
 
 def hinge_of(peer, reference):
@@ -119,9 +114,7 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, make_bridge, capfd
     axis = 'transmissions.leg.offset'
     hinge = 'transmissions.gear.joints.hinge.offset'
     first, second = (
-        elements.urdf(
-            ('hinge', 'knee'), GEAR.format(ratio='5.0') + elements.leg(distance=distance)
-        )
+        elements.urdf(('hinge', 'knee'), gear(5.0) + elements.leg(distance=distance))
         for distance in (0.4, 0.2)
     )
     publisher = peer.latch(first)

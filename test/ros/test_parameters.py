@@ -9,6 +9,7 @@ from dataclasses import fields
 import math
 
 import pytest
+from zoo import linkages
 from zoo.elements import ratio, transmission, urdf
 
 from transmission_bridge.bridge.options.files import warn_of_unused_parameter_files
@@ -108,17 +109,6 @@ def test_bad_value(peer, active_bridge, lift_of, values, words):
     assert not node.get_clock().ros_time_is_active
 
 
-SLIDE = """
-    <joint name="slide"><command_interface name="position"/></joint>
-    <transmission name="rail">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <joint name="slide" role="joint1"><mechanical_reduction>0</mechanical_reduction></joint>
-      <actuator name="slide_motor" role="actuator1"/>
-    </transmission>
-  </ros2_control>
-  <link name="l_slide"/>
-  <joint name="slide" type="continuous"><parent link="base"/><child link="l_slide"/></joint>
-"""
 REFUSED = "its transmission 'rail' was rejected"
 SIDES = {
     'actuator_state_topics': ['a/actuator_states', 'b/actuator_states'],
@@ -129,7 +119,10 @@ SIDES = {
 @pytest.fixture
 def with_slide(reference):
     """Return the reference robot with one more transmission, which is refused."""
-    return reference.URDF.replace('</ros2_control>', SLIDE)
+    slide = '<joint name="slide"><command_interface name="position"/></joint>'
+    slide += transmission('rail', 'Simple', {'slide': ratio(0)}, ['slide_motor'])
+    slide += f'</ros2_control>{linkages.joint("slide", "base", "l_slide")}'
+    return reference.URDF.replace('</ros2_control>', slide)
 
 
 BUS = ['a/actuator_commands:=/bus', 'b/actuator_commands:=/bus']
