@@ -291,11 +291,6 @@ def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, l
     assert inspect_input(statistics, Peers('/a', ['x']), EventHistory(), look, 1.0).level == level
 
 
-def commands(statistics, counts, window, unheard=''):
-    """Return the status of a source of commands."""
-    return inspect_commands(statistics, counts, window, unheard)
-
-
 def test_commands(time):
     """Clamps, partial refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
@@ -304,7 +299,7 @@ def test_commands(time):
     counts.clamped['lift'], counts.limited['roll'], counts.contested['pitch'] = 3, 2, 1
     counts.shares['lift'] = 0.4
     for _ in range(2):
-        status = commands(statistics, counts, window)
+        status = inspect_commands(statistics, counts, window, '')
         assert status.name == 'commands of joint_commands'
         assert set(troubles_of(status).values()) == {WARN}
     expected = {
@@ -314,9 +309,9 @@ def test_commands(time):
     }  # fmt: skip
     assert expected.items() <= values_of(status).items()
     time.now += 5.0
-    assert commands(statistics, counts, window).level == OK
+    assert inspect_commands(statistics, counts, window, '').level == OK
     counts.contested['pitch'] += 1
-    status = commands(statistics, counts, window)
+    status = inspect_commands(statistics, counts, window, '')
     assert (status.level, status.message) == (WARN, 'contested now: pitch')
 
 
@@ -331,11 +326,12 @@ def test_commands_that_nobody_hears(time):
         (2, '/actuator_commands', WARN),
     ):
         statistics.received = received
-        status = commands(statistics, CommandCounts(), window, unheard)
+        status = inspect_commands(statistics, CommandCounts(), window, unheard)
         assert status.level == level
     assert status['no subscriber'].startswith('/actuator_commands: ')
     time.now += 5.0
-    assert commands(statistics, CommandCounts(), window, '/actuator_commands').level == OK
+    status = inspect_commands(statistics, CommandCounts(), window, '/actuator_commands')
+    assert status.level == OK
 
 
 # -- the robot -----------------------------------------------------------------------------------

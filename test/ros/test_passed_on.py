@@ -56,18 +56,6 @@ def check(reference, field, names, values, joints):
 # -- trajectories and arrays ---------------------------------------------------------------------
 
 
-def trajectory(names, *points):
-    """Return a trajectory of waypoints, each a time and its fields."""
-    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
-    message = JointTrajectory(joint_names=list(names))
-    for (sec, nanosec), fields in points:
-        point = JointTrajectoryPoint(**fields)
-        point.time_from_start.sec, point.time_from_start.nanosec = sec, nanosec
-        message.points.append(point)
-    return message
-
-
 def test_arrays(active_bridge, reference, hear, speak, peer):
     """Arrays are in the orders of the parameters, whatever the layout says; else dropped whole."""
     from std_msgs.msg import Float64MultiArray, MultiArrayDimension
@@ -106,7 +94,7 @@ def test_arrays(active_bridge, reference, hear, speak, peer):
 def test_drivers_that_use_the_same_names(active_bridge, reference, hear, speak, peer):
     """Each driver is told of its own motors, by its names, on each kind of topic, and is heard."""
     from std_msgs.msg import Float64MultiArray
-    from trajectory_msgs.msg import JointTrajectory
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     motors = {'one/': {'M': 'left'}, 'two/': {'N': 'winch', 'M': 'right'}}
     node = active_bridge(
@@ -135,9 +123,10 @@ def test_drivers_that_use_the_same_names(active_bridge, reference, hear, speak, 
         (sent,) = peer.exchange(controller, message, peer.listen(f'{place}actuator_commands'))
         assert sent.names == tuple(names)
         check(reference, 'position', names.values(), sent.position, joints)
-    speak(JointTrajectory, 'joint_trajectory')(
-        trajectory(('roll', 'pitch'), ((1, 0), {'positions': [0.5, -0.25]}))
-    )
+    point = JointTrajectoryPoint(positions=[0.5, -0.25])
+    point.time_from_start.sec = 1
+    plan = JointTrajectory(joint_names=['roll', 'pitch'], points=[point])
+    speak(JointTrajectory, 'joint_trajectory')(plan)
     for place, names in motors.items():
         arrays, trajectories = heard[place]
         peer.spin_until(lambda a=arrays, t=trajectories: a and t, 'array and trajectory')
