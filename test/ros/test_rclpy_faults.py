@@ -26,18 +26,6 @@ pytestmark = pytest.mark.ros
 ROS = Path(transmission_bridge.__file__).parent / 'ros'
 
 
-def output_of(script, **more):
-    """Return what a script prints, in the domain of this test run."""
-    return subprocess.run(
-        [sys.executable, '-c', script],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=60.0,
-        **more,
-    ).stdout
-
-
 # -- Faults of plain rclpy -----------------------------------------------------------------------
 
 
@@ -134,7 +122,8 @@ except Exception:
 )
 def test_faults(harness, script, found):
     """Plain rclpy has this fault."""
-    assert output_of(PLAIN + script).splitlines()[0] == found
+    command = [sys.executable, '-c', PLAIN + script]
+    assert subprocess.check_output(command, text=True, timeout=60.0).splitlines()[0] == found
 
 
 #: Attributes of others, imports and questions whose names are for rclpy alone.
