@@ -107,27 +107,18 @@ def test_when_a_spell_ends(how, timeout, lasts, ends):
     assert heard.spell(1) == heard.spell(2) == after
 
 
-def test_one_reading_that_is_not_a_number_ends_nothing():
-    """A glitch leaves what was sent as it is, also after a message without a look."""
-    heard = Heard()
-    heard.hear('ab', position=(1.0, 2.0))
-    before = heard.spell()
-    for value in (math.nan, 2.0, math.nan, math.nan, 2.0):
-        heard.now += 0.25
-        heard.hear('ab', position=(1.0, value))
-    assert heard.spell() == before
-
-
-def test_a_gap_that_nothing_looks_at_ends_a_spell():
-    """Readings resume before the next command: the spell is another one."""
-    heard = Heard()
-    heard.hear('ab', position=(1.0, 2.0))
-    before = heard.spell()
-    for value in (*[math.nan] * 8, 2.0):
-        heard.now += 0.25
-        heard.hear('ab', position=(1.0, value))
-    assert heard.spell() > before
-    # And its end is found again.
+def test_positions_that_are_no_numbers_end_a_spell_after_a_second():
+    """A glitch leaves what was sent as it is; after a gap that nothing looks at it is ended."""
+    glitches, gap = (math.nan, 2.0, math.nan, math.nan, 2.0), (*[math.nan] * 8, 2.0)
+    for values, is_same in ((glitches, True), (gap, False)):
+        heard = Heard()
+        heard.hear('ab', position=(1.0, 2.0))
+        before = heard.spell()
+        for value in values:
+            heard.now += 0.25
+            heard.hear('ab', position=(1.0, value))
+        assert heard.spell() == before if is_same else heard.spell() > before
+    # The end of the spell after the gap is found again.
     heard.now += 1.5
     assert math.isnan(heard.spell())
 

@@ -12,11 +12,6 @@ from zoo.mechanisms import guided
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport
-from transmission_bridge.transmissions.crank_slider import (
-    CrankSliderTransmission,
-    GuidedSlider,
-    HingedCylinder,
-)
 
 angles = st.floats(-9.0, 9.0)
 
@@ -49,17 +44,3 @@ def test_the_domain_ends_where_the_linkage_does(crank, rod, offset, angle):
     assert (rising > 0.0).all() or (rising < 0.0).all()
     slope = np.abs(t.joint_to_actuator('velocity', np.ones_like(q), at=q))
     assert (np.abs(back - q) <= 1e-13 * (crank + rod) / slope * (1.0 + 1.0 / crank)).all()
-
-
-@pytest.mark.parametrize(('law', 'angle', 'message'), [
-    (GuidedSlider(0.0, 0.1), 1.0, 'dimensions'),
-    (GuidedSlider(0.1, np.nan), 1.0, 'dimensions'),
-    (HingedCylinder(0.1, np.inf), 1.0, 'dimensions'),
-    (GuidedSlider(0.1, 0.2, 0.31), 1.0, 'shorter than the offset'),
-    (HingedCylinder(0.1, 0.2, -0.31), 1.0, 'shorter than the offset'),
-    (HingedCylinder(0.1, 0.1, 0.1), 0.1, 'open at its crank angle'),
-])  # fmt: skip
-def test_dimensions_that_cannot_be_built(law, angle, message):
-    """A linkage that cannot exist is refused with its dimensions."""
-    with pytest.raises(TransmissionError, match=message):
-        CrankSliderTransmission(law, angle)

@@ -85,21 +85,6 @@ def test_position_and_slope_are_those_of_another_derivation(name):
 # -- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(('options', 'message'), [
-    ({'joint_offset': (1.0, 2.0)}, 'joint_offset is invalid'),
-    ({'joint_offset': ()}, 'joint_offset is invalid'),
-    ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
-    ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not .* 1 in all, found 2'),
-    ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
-    ({'joint_offset': (math.nan,)}, 'expected finite numbers'),
-    ({'cosine': math.inf}, 'expected finite numbers'),
-])  # fmt: skip
-def test_numbers_that_cannot_be_used_are_refused(options, message):
-    """Reductions, offsets and parameters are as many as there should be, and finite."""
-    with pytest.raises(TransmissionError, match=message):
-        m.Cardan(**options)
-
-
 def with_equation(base, name, function):
     """Return a type with another equation."""
     return type('Changed', (base,), {name: staticmethod(function)})

@@ -187,13 +187,6 @@ def test_a_turn_of_the_screw_is_its_lead(size, hand, reduction, offset):
     assert t.joint_to_actuator('velocity', [lead])[0] == pytest.approx(turn, rel=1e-14)
 
 
-@pytest.mark.parametrize('lead', [0.0, np.nan, np.inf])
-def test_a_lead_that_cannot_be_used(lead):
-    """No lead, no screw."""
-    with pytest.raises(TransmissionError, match='lead'):
-        ScrewTransmission(lead)
-
-
 # -- sparsity ------------------------------------------------------------------------------------
 
 

@@ -17,8 +17,10 @@ from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
 from transmission_bridge.transmissions.calls import map_samples
+from transmission_bridge.transmissions.linear_types import ScrewTransmission
 from transmission_bridge.transmissions.mechanism import part
 from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 # -- one mechanism, described in several ways ----------------------------------------------------
 
@@ -228,9 +230,33 @@ class Root(m.Equation):
     (variant(m.Shear,
            joint_position=lambda a, p: (a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1])),
      'every position of the domain is a dead centre'),
+    # Numbers are as many as there should be, finite, and of what can be built.
+    (lambda: m.Cardan(joint_offset=(1.0, 2.0)), 'joint_offset is invalid'),
+    (lambda: m.Cardan(joint_offset=()), 'joint_offset is invalid'),
+    (lambda: m.Cardan(actuator_reduction=()), 'actuator_reduction is not a valid ratio'),
+    (lambda: m.Cardan(joint_reduction=(1.0, 1.0)), 'joint_reduction is not .* 1 in all, found 2'),
+    (lambda: m.Cardan(actuator_reduction=(0.0,)), 'not a valid ratio'),
+    (lambda: m.Cardan(joint_offset=(math.nan,)), 'expected finite numbers'),
+    (lambda: m.Cardan(cosine=math.inf), 'expected finite numbers'),
+    (lambda: m.guided(0.0, 0.1, 0.0, 1.0), 'dimensions'),
+    (lambda: m.guided(0.1, np.nan, 0.0, 1.0), 'dimensions'),
+    (lambda: m.hinged(0.1, np.inf, 0.0, 1.0), 'dimensions'),
+    (lambda: m.guided(0.1, 0.2, 0.31, 1.0), 'shorter than the offset'),
+    (lambda: m.hinged(0.1, 0.2, -0.31, 1.0), 'shorter than the offset'),
+    (lambda: m.hinged(0.1, 0.1, 0.1, 0.1), 'open at its crank angle'),
+    (lambda: m.ankle({**m.LEFT, 'rod': 0.1}, m.RIGHT), 'does not reach'),
+    (lambda: m.ankle({**m.LEFT, 'crank': 0.0}, m.RIGHT), 'dimensions'),
+    (lambda: m.ankle({**m.LEFT, 'axis': (0.0, 0.0, 0.0)}, m.RIGHT), 'dimensions'),
+    (lambda: m.ankle({**m.LEFT, 'motor': (0.0, np.nan, 0.0)}, m.RIGHT), 'dimensions'),
+    (lambda: TabulatedTransmission([0.0], [0.0]), 'two points or more'),
+    (lambda: TabulatedTransmission([0.0, 1.0], [0.0, 1.0, 2.0]), 'equal length'),
+    (lambda: TabulatedTransmission([0.0, 1.0, 1.0], [0.0, 1.0, 2.0]), 'first column'),
+    (lambda: TabulatedTransmission([0.0, 1.0, 2.0], [0.0, 0.0, 1.0]), 'each column'),
+    (lambda: TabulatedTransmission([0.0, np.nan], [0.0, 1.0]), 'finite'),
+    *((lambda lead=lead: ScrewTransmission(lead), 'lead') for lead in (0.0, np.nan, np.inf)),
 ])  # fmt: skip
-def test_a_mechanism_that_says_too_little_is_refused(make, message):
-    """The error names what is missing and what would do."""
+def test_a_mechanism_that_cannot_be_built_is_refused(make, message):
+    """The error names what is missing or wrong, and what would do."""
     with pytest.raises(TransmissionError, match=message):
         make()
 
