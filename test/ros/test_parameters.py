@@ -78,37 +78,6 @@ def test_life(peer, active_bridge, lift_of):
     assert lift_of() == 2.0 / -16.0 + 0.3
 
 
-@pytest.mark.parametrize(
-    ('values', 'words'),
-    [
-        ({LIFT: 0.0}, 'zero'),
-        ({LIFT: 2**53 + 1}, 'decimal point'),
-        ({ROLL: True}, '(expected a number, found True)'),
-        ({'zero_positions': ['a']}, "(expected a list of numbers, found ['a'])"),
-        ({'zero_positions': [0.0, math.nan]}, '-1000000 to 1000000'),
-        ({'on_stop': 'nothing'}, 'read-only'),
-        ({'use_sim_time': True}, 'read-only'),
-        ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
-    ],
-)
-def test_bad_value(peer, active_bridge, lift_of, values, words):
-    """A bad value is refused with a reason and changes nothing, alone or with good ones."""
-    node = active_bridge()
-    for others in ({}, {PITCH: 0.5, 'transmissions.hoist.joints.lift.offset': 0.5}):
-        for order in ({**others, **values}, {**values, **others}):
-            result = peer.set_parameters(order)
-            assert not result.successful
-            assert result.reason
-            assert words in result.reason
-    (alone,) = peer.set_each_parameter(values)
-    assert not alone.successful
-    assert alone.reason
-    assert words in alone.reason
-    assert peer.parameters([LIFT, ROLL, PITCH]) == {LIFT: -4.0, ROLL: 0.1, PITCH: -0.2}
-    assert lift_of() == 2.0 / -4.0 + 0.3
-    assert not node.get_clock().ros_time_is_active
-
-
 REFUSED = "its transmission 'rail' was rejected"
 SIDES = {
     'actuator_state_topics': ['a/actuator_states', 'b/actuator_states'],

@@ -20,6 +20,7 @@ from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue  
 
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
+RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 
 
 #: Types that are no type of a parameter.
@@ -165,40 +166,50 @@ def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     assert '\x1b' not in output
 
 
+#: Parameters that cannot be set, and the reason.
+WRONG = LIFT.replace('offset', 'ofset')
+BAD = (
+    *((typed(ROLL, kind, double_value=0.5), f'unknown type {kind}') for kind in UNKNOWN_TYPES),
+    (typed(WRONG, 3), f"there is no parameter '{WRONG}' (closest: '{LIFT}'"),
+    (typed('', 3), 'a parameter without a name cannot be set'),
+    (typed(RATIO, 3), 'zero'),
+    (typed(RATIO, 2, integer_value=2**53 + 1), 'decimal point'),
+    (typed(ROLL, 1, bool_value=True), '(expected a number, found True)'),
+    (typed('zero_positions', 9, string_array_value=['a']), "a list of numbers, found ['a'])"),
+    (typed('zero_positions', 8, double_array_value=[0.0, math.nan]), '-1000000 to 1000000'),
+    (typed('on_stop', 4, string_value='nothing'), 'read-only'),
+    (typed('use_sim_time', 1, bool_value=True), 'read-only'),
+)
+
+
 @pytest.mark.versions
-def test_parameters_that_there_are_not(peer, active_bridge, log):
-    """An unknown type, a misspelt and an empty name cost themselves, in a set together the set."""
-    active_bridge()
+def test_parameters_that_cannot_be_set(peer, active_bridge, log):
+    """Each costs itself, in a set together the set, with a reason; so do too many at once."""
+    node = active_bridge()
     before = peer.parameter_names()
-    good = typed(LIFT, 3, double_value=0.25)
-    wrong = LIFT.replace('offset', 'ofset')
-    for bad, words in (
-        *((typed(ROLL, kind, double_value=0.5), f'unknown type {kind}') for kind in UNKNOWN_TYPES),
-        (typed(wrong, 3), f"there is no parameter '{wrong}' (closest: '{LIFT}'"),
-        (typed('', 3), 'a parameter without a name cannot be set'),
-    ):
+    good, other = (typed(LIFT, 3, double_value=value) for value in (0.25, 0.5))
+    for bad, words in BAD:
         results = set_each(peer, [bad, good, bad])
         assert [result.successful for result in results] == [False, True, False]
-        for result in (results[0], results[2], set_together(peer, [good, bad])):
+        together = [set_together(peer, each) for each in ([other, bad], [bad, other])]
+        for result in (results[0], results[2], *together):
             assert not result.successful
             assert all(word in result.reason for word in words.rsplit(' ', 1))
-    assert peer.parameters([LIFT, ROLL]) == {LIFT: 0.25, ROLL: 0.1}
+    assert peer.parameters([LIFT, ROLL, RATIO]) == {LIFT: 0.25, ROLL: 0.1, RATIO: -4.0}
+    assert node._session.robot.parameters['hoist.joints.lift.mechanical_reduction'].value == -4.0
+    assert not node.get_clock().ros_time_is_active
     assert peer.parameter_names() == before
     assert log('unknown type') > 0
     assert set_each(peer, []) == []
     assert set_together(peer, []).successful
-
-
-def test_a_request_for_too_many_parameters(peer, active_bridge):
-    """It is refused as a whole, with a reason for each: commands and timeouts would wait."""
-    active_bridge()
+    # Commands and timeouts would wait.
     many = [typed(LIFT, 3, double_value=0.01 * k) for k in range(1001)]
     results = set_each(peer, many[:101])
     assert len(results) == 101
     for result in (results[0], results[-1], set_together(peer, many)):
         assert not result.successful
         assert 'parameters in one request, expected' in result.reason
-    assert peer.parameters([LIFT]) == {LIFT: 0.3}
+    assert peer.parameters([LIFT]) == {LIFT: 0.25}
     assert all(result.successful for result in set_each(peer, many[:100]))
     assert peer.parameters([LIFT]) == {LIFT: 0.99}
     assert set_together(peer, [many[3]]).successful
