@@ -17,7 +17,6 @@ from zoo.elements import leg, maps, params, ratio, transmission, urdf
 from transmission_bridge.bridge.actuator_drivers import DriverNames, DriverUnits
 from transmission_bridge.bridge.states.sensors import SensorPath
 from transmission_bridge.bridge.states.state_map import DriverIndex
-from transmission_bridge.bridge.states.states import States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import Layout
@@ -50,12 +49,6 @@ def bridge_with(entries):
     )
 
 
-def tell(plan, states, source, message):
-    """Have a driver give its states."""
-    layout = Layout(message.names, message.lengths)
-    states.merge_message(plan, source, layout, message, (1, 0))
-
-
 def test_namespaces_of_the_drivers():
     """A command and a trajectory note the namespaces that they were sent to."""
     bridge = bridge_with(ARMS)
@@ -69,16 +62,15 @@ def test_namespaces_of_the_drivers():
 
 def test_a_driver_has_its_own_actuators_only():
     """On its topic no other name is known; on others the URDF's names are."""
-    plan = DriverIndex(ACTUATORS, ARMS)
-    states = States(plan)
-    left = 'left/actuator_states'
-    tell(plan, states, left, record(('M2', 'c', 'g'), [1.0, 8.0, 9.0]))
-    tell(plan, states, 'right/actuator_states', record(('M2',), [2.0]))
-    tell(plan, states, 'grippers', record(('g', 'M1'), [3.0, 9.0]))
-    np.testing.assert_array_equal(states.read_values(0.0)[0], [NAN, 1, NAN, 2, NAN, NAN, 3])
-    assert states.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
+    bridge, left = bridge_with(ARMS), 'left/actuator_states'
+    bridge.state(('M2', 'c', 'g'), left, position=[1.0, 8.0, 9.0])
+    bridge.state(('M2',), 'right/actuator_states', position=[2.0])
+    bridge.state(('g', 'M1'), 'grippers', position=[3.0, 9.0])
+    found = bridge.states.read_values(bridge.now)[0]
+    np.testing.assert_array_equal(found, [NAN, 1, NAN, 2, NAN, NAN, 3])
+    assert bridge.states.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
     with pytest.raises(MessageError, match=r'expected some of .M1., .M2., found .c.'):
-        tell(plan, states, left, record(('c',), [1.0]))
+        bridge.state(('c',), left, position=[1.0])
 
 
 def test_names_of_sensors_are_beside_those_of_states():

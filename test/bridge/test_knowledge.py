@@ -9,17 +9,13 @@ import math
 
 import numpy as np
 import pytest
-from state_paths import record
 from world import reason, World
-from zoo.elements import numbered, pair, ratio, simple, WRIST
+from zoo.elements import maps, numbered, pair, ratio, simple, WRIST
 
 from transmission_bridge.bridge.inputs import Entries
-from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
+from transmission_bridge.bridge.options.options import AUTO
 from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace
-from transmission_bridge.bridge.states.state_map import DriverIndex
-from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.messages.joint_state import Layout
 
 TURN = 2.0 * math.pi
 WIDE = 'revolute lower="-9" upper="9" velocity="1" effort="50"'
@@ -48,18 +44,11 @@ class Wrist(World):
 # -- spells --------------------------------------------------------------------------------------
 
 
-class Heard:
+class Heard(World):
     """The states of two actuators, and when spells of the second one change."""
 
     def __init__(self, timeout=1.0):
-        self.plan = DriverIndex(('a', 'b'))
-        self.states, self.now = States(self.plan, BridgeOptions(state_timeout=timeout)), 10.0
-
-    def hear(self, names, driver='driver', **rows):
-        """Take a message."""
-        message = record(names, **rows)
-        layout = Layout(message.names, message.lengths)
-        self.states.merge_message(self.plan, driver, layout, message, (1, 0), self.now)
+        super().__init__(maps('ab'), state_timeout=timeout)
 
     def spell(self, row=0, actuator=1):
         """Return the number of the present spell, NaN: unknown."""
@@ -85,23 +74,23 @@ def test_when_a_spell_ends(how, timeout, lasts, ends):
     """At the timeout, and after 1 s of positions that are NaN or withdrawn, in all rows."""
     heard = Heard(timeout)
     begun = heard.now
-    heard.hear('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
+    heard.state('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
     before = heard.spell()
     for step in range(1, 8):
         heard.now = begun + 0.25 * step
         if how == 'left out':
-            heard.hear('a', position=(1.0,), velocity=(0.0,))
+            heard.state('a', position=(1.0,), velocity=(0.0,))
         elif how == 'nan':
-            heard.hear('ab', position=(1.0, math.nan), velocity=(0.0, 0.0))
+            heard.state('ab', position=(1.0, math.nan), velocity=(0.0, 0.0))
         elif how == 'withdrawn':
-            heard.hear('ab', velocity=(0.0, 0.0))
+            heard.state('ab', velocity=(0.0, 0.0))
         if step * 0.25 <= lasts:
             assert heard.spell() == before
         if ends and step * 0.25 >= ends:
             assert [math.isnan(heard.spell(row)) for row in range(3)] == [True] * 3
     if how in ('left out', 'nan'):
         assert heard.spell(actuator=0) == before
-    heard.hear('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
+    heard.state('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
     after = heard.spell()
     assert after == before if ends is None else after > before
     assert heard.spell(1) == heard.spell(2) == after
@@ -112,11 +101,11 @@ def test_positions_that_are_no_numbers_end_a_spell_after_a_second():
     glitches, gap = (math.nan, 2.0, math.nan, math.nan, 2.0), (*[math.nan] * 8, 2.0)
     for values, is_same in ((glitches, True), (gap, False)):
         heard = Heard()
-        heard.hear('ab', position=(1.0, 2.0))
+        heard.state('ab', position=(1.0, 2.0))
         before = heard.spell()
         for value in values:
             heard.now += 0.25
-            heard.hear('ab', position=(1.0, value))
+            heard.state('ab', position=(1.0, value))
         assert heard.spell() == before if is_same else heard.spell() > before
     # The end of the spell after the gap is found again.
     heard.now += 1.5
@@ -129,11 +118,11 @@ def test_the_first_reading_begins_a_spell():
     unheard = heard.spell()
     heard.now += 100.0
     assert heard.spell() == unheard
-    heard.hear('ab', velocity=(0.0, 0.0))
+    heard.state('ab', velocity=(0.0, 0.0))
     first = heard.spell()
     assert first > unheard
     heard.now += 0.5
-    heard.hear('ab', velocity=(0.0, 0.0))
+    heard.state('ab', velocity=(0.0, 0.0))
     assert heard.spell() == first
     heard.now += 1.5
     assert math.isnan(heard.spell())
@@ -144,10 +133,10 @@ def test_the_first_reading_begins_a_spell():
 def test_velocities_of_another_driver_do_not_make_an_actuator_known():
     """What counts are its positions, if it ever had one."""
     heard = Heard()
-    heard.hear('ab', position=(1.0, 2.0))
+    heard.state('ab', position=(1.0, 2.0))
     for _ in range(6):
         heard.now += 0.25
-        heard.hear('ab', 'other', velocity=(0.0, 0.0))
+        heard.state('ab', 'other', velocity=(0.0, 0.0))
     assert math.isnan(heard.spell())
 
 
