@@ -17,7 +17,7 @@ from zoo import reference
 from zoo.elements import ANKLE, maps, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
-from transmission_bridge.bridge.options.options import BridgeOptions
+from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.description import load_description
@@ -127,13 +127,12 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
 @pytest.mark.parametrize('messages', [1, 1000])
 def test_silence_does_not_prolong_the_timeout(messages):
     """The only message after ten minutes grows old in seconds, and so does a slow driver."""
-    plan = DriverIndex(('a',))
-    states, message = States(plan, BridgeOptions()), record(('a',), [1.0])
-    layout = Layout(message.names, message.lengths)
+    world = World(maps('a'), state_timeout=AUTO)
+    states = world.states
 
     def hear(times):
-        for now in times:
-            states.merge_message(plan, 'driver', layout, message, (1, 0), now)
+        for world.now in times:
+            world.state('a', position=[1.0])
 
     hear(0.01 * np.arange(messages))
     hear([610.0])
