@@ -11,9 +11,8 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from world import World
-from zoo.elements import ratio, transmission, urdf
+from zoo.elements import load, ratio, transmission, urdf
 
-from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge import implausible
 from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Peers
 from transmission_bridge.bridge.diagnostics.status import OK, WARN
@@ -53,7 +52,7 @@ def test_limits_of_measurements(inside, limits):
     """They are the URDF's, unless the hardware disables them."""
     text = urdf({'j': LIMIT}, transmission('t', 'Simple', ['j'], ['m']))
     text = text.replace('<joint name="j"/>', f'<joint name="j">{inside}</joint>', 1)
-    robot = RobotTransmissions(load_description(text))
+    robot = load(text)
     assert implausible.compute_measured_limits(robot)[:, 0].tolist() == limits
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from state_paths import record, StatePath
 from world import check_ratios, reason, way, World
-from zoo.elements import leg, maps, params, ratio, transmission, urdf
+from zoo.elements import leg, load, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.actuator_drivers import DriverNames, DriverUnits
 from transmission_bridge.bridge.states.sensors import SensorPath
@@ -238,7 +238,7 @@ def test_what_is_too_large_in_the_driver_s_unit_is_refused(name, mode):
     """Millimetres overflow where metres do not: a driver is never sent infinity."""
     text = transmission('t', 'Simple', ('x',), {'a': params(position_unit='mm')})
     units = {'y': 'position_unit:deg'}
-    robot = RobotTransmissions(load_description(urdf(('x', 'y'), text)), actuator_units=units)
+    robot = load(urdf(('x', 'y'), text), actuator_units=units)
     world = World(robot, limits='off')
     if mode != 'acceleration':
         assert reason(world.command, **{mode: {name: 1e308}}) == 'unmapped'

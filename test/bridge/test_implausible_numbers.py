@@ -107,7 +107,7 @@ def test_a_joint_that_leaves_its_limits_by_mimic_is_warned_of(multiplier, offset
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf'])
 def test_a_usual_robot_is_not_warned_of(name):
     """The robots of this package have nothing implausible."""
-    robot = RobotTransmissions(load_description(resource('urdf', name)))
+    robot = load(resource('urdf', name))
     assert warn_of_implausible_numbers(robot) == ()
 
 

@@ -22,14 +22,13 @@ from pathlib import Path
 
 import pytest
 from world import read
+from zoo.elements import load
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.tools.files import read_parameter_file
-from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('yaml', reason='PyYAML is not installed')
 
@@ -50,7 +49,7 @@ PITCH = {**GIVEN, 'velocity': ('turntable', 'wrist_pitch')}
 LAMP = {**GIVEN, 'position': ('lamp', *GIVEN['position'])}
 
 
-MAPS = RobotTransmissions(load_description(URDF, strict=True))
+MAPS = load(URDF, strict=True)
 
 
 def motors(joints):
@@ -89,7 +88,7 @@ class _Replay:
     def __init__(self, scenario, given=GIVEN, urdf=URDF, **options):
         names = {option.name for option in fields(BridgeOptions)}
         shipped = read_parameter_file(CONFIG.read_bytes(), CONFIG.name, names)
-        robot = RobotTransmissions(load_description(urdf, strict=True))
+        robot = load(urdf, strict=True)
         self.bridge = Bridge(robot, BridgeOptions(**shipped | options), self._receive)
         self.given, self.reader = given, JointStateReader()
         self.replies, self.ends, self.states, self.published = [], [], [], []

@@ -11,13 +11,11 @@ import random
 import re
 
 import pytest
-from zoo.elements import maps, numbered, ratio, simple, transmission
+from zoo.elements import load, maps, numbered, ratio, simple, transmission
 
 from transmission_bridge.bridge.options.files import TunedFile
 from transmission_bridge.bridge.options.options import list_parameter_names, strip_prefixes
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.transmissions import RobotTransmissions
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
@@ -159,7 +157,7 @@ def test_another_type_with_the_same_numbers(path, before, after):
 def test_another_limit_in_the_parameter_file(path):
     """It overrides the stored limit; another reduction has the stored numbers rejected."""
     motor = '<limit lower="-1" upper="1"/>'
-    robot = RobotTransmissions(load_description(numbered(simple(0) + simple(1, motor))))
+    robot = load(numbered(simple(0) + simple(1, motor)))
     tuned, _ = keep(path, robot, {UPPER: 0.5})
     # A limit that a service has stored stays, whatever it is now.
     tuned = tuned.with_parameters({UPPER.removeprefix('transmissions.'): 0.75})

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from world import check_ratios, World
 from zoo import elements
-from zoo.elements import pair, params, transmission
+from zoo.elements import load, pair, params, transmission
 from zoo.robots import maps
 
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ def test_ratios_out_of_all_reason(value):
 @pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar', 'push_rod_ankle'])
 def test_only_the_commanded_joints_of_a_linkage_are_looked_at(linkages, name):
     """A small change passes, a sudden one is refused; passive joints only follow."""
-    robot = RobotTransmissions(load_description(linkages[name], strict=True))
+    robot = load(linkages[name], strict=True)
     (binding,) = robot.bindings
     actuator = f'{binding.spec.name}.actuators.{robot.actuator_names[-1]}'
     live = np.zeros(len(robot.joint_names), dtype=bool)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import outcome
-from zoo.elements import ANKLE, leg, maps, params, ratio, transmission
+from zoo.elements import ANKLE, leg, load, maps, params, ratio, transmission
 
 from transmission_bridge.bridge.zeroing import (
     compute_absolute_targets,
@@ -18,8 +18,6 @@ from transmission_bridge.bridge.zeroing import (
     list_wanted_positions,
     list_zeroable_joints,
 )
-from transmission_bridge.description import load_description
-from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = np.nan
 JOINTS = ('elbow', 'dial', 'roll', 'lift', 'pitch', 'shoulder')
@@ -33,7 +31,7 @@ def mechanisms(linkages):
     return {
         ('knee',): maps(('knee',), leg(params(upper=0.5))),
         ('pitch', 'roll'): maps(('pitch', 'roll'), ANKLE),
-        ('hip', 'knee'): RobotTransmissions(load_description(linkages['five_bar'], strict=True)),
+        ('hip', 'knee'): load(linkages['five_bar'], strict=True),
     }
 
 
@@ -157,7 +155,7 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
         ('<loop', '<joint name="waist" role="joint2"/>'),
     ):
         text = text.replace(before, more + before)
-    robot = RobotTransmissions(load_description(text))
+    robot = load(text)
     for other in (0.3, NAN):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
         assert (change.member_name, change.tunable.path[0]) == ('knee_motor', 'actuators')

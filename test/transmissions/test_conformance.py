@@ -12,8 +12,9 @@ import casadi as ca
 import numpy as np
 import pytest
 from zoo import mechanisms as m
+from zoo.elements import load
 
-from transmission_bridge import conformance, load_description, RobotTransmissions
+from transmission_bridge import conformance
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions import DifferentialTransmission, LinearTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
@@ -87,7 +88,7 @@ def test_a_linkage_conforms(linkages, name, actuator):
     if actuator:
         text = text.replace('<mechanical_reduction>9</mechanical_reduction>', '')
         text = text.replace('</actuator>', f'{actuator}</actuator>')
-    robot = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
+    robot = load(text, strict=True, passive_joints='none')
     (linkage,) = robot.transmissions.values()
     if actuator:
         assert linkage.actuator_reduction == (-3.0, -3.0)

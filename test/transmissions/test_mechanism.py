@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from zoo import mechanisms as m
+from zoo.elements import load
 from zoo.linkages import joint, robot, starts, with_balls
 from zoo.mechanisms import single
 
@@ -42,7 +43,7 @@ def push_rod():
     body += joint('slide', 'base', 'tip_link', 0.01j, (1, 0, 0), 'prismatic', (0.085, 0.145))
     loop = '<loop type="rod" frame1="pin_link" frame2="tip_link" length="0.12"/>'
     text = robot(body, {'motor': 'slide'}, ['crank'], loop, starts(slide=0.12))
-    maps = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
+    maps = load(text, strict=True, passive_joints='none')
     return maps.transmissions['linkage']
 
 

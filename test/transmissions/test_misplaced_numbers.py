@@ -12,7 +12,7 @@ from hypothesis import example, given, strategies as st
 import pytest
 from zoo.elements import load, params, ros1_robot, urdf
 
-from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
+from transmission_bridge import LinearTransmission, load_description
 from transmission_bridge.transmissions import SpecReader
 from transmission_bridge.transmissions.known_names import find_meaning
 from transmission_bridge.transmissions.robot.units import UNITS
@@ -72,7 +72,7 @@ def robot(line, read=READ):
 
 def built(line, **options):
     """Return the maps of a robot by its line."""
-    return RobotTransmissions(load_description(robot(line)), **options)
+    return load(robot(line), **options)
 
 
 def refusal(t):

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from state_paths import record, StatePath
 from zoo import elements
-from zoo.elements import params, ratio, transmission
+from zoo.elements import load, params, ratio, transmission
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.interfaces import interfaces_of
 from transmission_bridge.messages.joint_state import LayoutTable
-from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.robot.units import (
     CONSTANTS,
     read_units,
@@ -44,7 +42,7 @@ def robot_with(swivel_t='', left='', cylinder='', **options):
     leg = elements.leg(actuator=cylinder)
     names = ('swivel', 'alone', 'bend', 'twist', 'knee')
     text = elements.urdf(names, (swivel_t or swivel()) + wrist + leg)
-    return RobotTransmissions(load_description(text), **options)
+    return load(text, **options)
 
 
 def scales_of(robot, name):
