@@ -243,26 +243,20 @@ def test_the_end_of_a_partner_after_a_gap_is_zero():
 # -- arrays --------------------------------------------------------------------------------------
 
 
-def after_a_gap(row):
-    """Return a pair with arrays, whose joints were commanded before a gap of the second motor."""
+@pytest.mark.parametrize('row', ['position', 'velocity', 'effort'])
+def test_no_array_has_a_number_from_before_a_gap(row):
+    """It is not sent, and the JointState is."""
     more = {'command_actuators': ('m0', 'm1'), 'zero_effort': True, 'command_timeout': 9.0}
-    world = World(pair(), **more)
+    world, array = World(pair(), **more), f'actuator_{row}_commands'
     world.state(position=(0.0, 0.0))
-    assert world.array(**{row: {'j0': 1.0, 'j1': 1.0}}) == {f'actuator_{row}_commands': [1.0, 1.0]}
+    assert world.array(**{row: {'j0': 1.0, 'j1': 1.0}}) == {array: [1.0, 1.0]}
     for _ in range(6):
         world.now += 0.25
         world.state(['m0'], position=(0.0,))
     world.state(position=(0.0, 0.0))
-    return world
-
-
-@pytest.mark.parametrize('row', ['position', 'velocity', 'effort'])
-def test_no_array_has_a_number_from_before_a_gap(row):
-    """It is not sent, and the JointState is."""
-    world = after_a_gap(row)
     assert world.command(**{row: {'j0': 0.5}}) == {row: {'m0': 0.5}}
-    assert world.gate.arrays.missing == {f'actuator_{row}_commands': ('m1',)}
-    assert world.array(**{row: {'j1': 0.25}}) == {f'actuator_{row}_commands': [0.5, 0.25]}
+    assert world.gate.arrays.missing == {array: ('m1',)}
+    assert world.array(**{row: {'j1': 0.25}}) == {array: [0.5, 0.25]}
 
 
 # -- trajectories --------------------------------------------------------------------------------

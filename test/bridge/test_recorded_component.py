@@ -85,11 +85,11 @@ class _Replay:
     with its time.
     """
 
-    def __init__(self, scenario, given=GIVEN, urdf=URDF, **options):
+    def __init__(self, scenario, given=GIVEN, urdf=URDF):
         names = {option.name for option in fields(BridgeOptions)}
         shipped = read_parameter_file(CONFIG.read_bytes(), CONFIG.name, names)
         robot = load(urdf, strict=True)
-        self.bridge = Bridge(robot, BridgeOptions(**shipped | options), self._receive)
+        self.bridge = Bridge(robot, BridgeOptions(**shipped), self._receive)
         self.given, self.reader = given, JointStateReader()
         self.replies, self.ends, self.states, self.published = [], [], [], []
         tick = TICK
@@ -152,13 +152,6 @@ def same(sent, expected):
     return sent == pytest.approx(expected, rel=0.0, abs=1e-9)
 
 
-def with_velocity(joint, more=''):
-    """Return the URDF with a velocity of a joint beside its position."""
-    start = f'<joint name="{joint}">\n      <command_interface name="position"/>'
-    assert URDF.count(start) == 1
-    return URDF.replace(start, f'{start}<command_interface name="velocity"/>{more}')
-
-
 @pytest.mark.parametrize('scenario', ['motion', 'unclaimed', 'killed', 'silent', 'released'])
 def test_what_the_component_wants_is_sent(scenario):
     """Each message becomes what the maps by hand make of it, NaN nothing, and none is rejected."""
@@ -197,7 +190,10 @@ def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
 
 def test_half_a_wrist_in_another_mode_stops_the_wrist_alone():
     """One message has the whole robot: the turntable goes on."""
-    urdf = with_velocity('wrist_pitch', '<state_interface name="velocity"/>')
+    pitch = '<joint name="wrist_pitch">\n      <command_interface name="position"/>'
+    both = '<command_interface name="velocity"/><state_interface name="velocity"/>'
+    assert URDF.count(pitch) == 1
+    urdf = URDF.replace(pitch, pitch + both)
     replay = _Replay('half_wrist', PITCH, urdf)
     half = [reply for reply in replay.replies if ('velocity', 'wrist_pitch') in reply.wanted]
     for reply in replay.replies:

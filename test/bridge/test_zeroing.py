@@ -163,22 +163,6 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     assert (change.member_name, change.new) == ('waist', pytest.approx(-0.2))
 
 
-@pytest.mark.parametrize(
-    ('wanted', 'position', 'velocity', 'held', 'why'),
-    [
-        ({'knee': 5.0}, 0.0, 0.0, (), 'unreachable'),
-        # Joints that only follow the commanded ones.
-        ({'knee_rod': 0.0}, 0.0, 0.0, (), 'no_offset'),
-        ({'hip': 0.0}, 0.0, 5.0, (), 'moving'),
-        ({'hip': 0.0}, 0.0, 0.0, ('knee',), 'held'),
-        ({'hip': 0.0, 'knee': 0.0}, NAN, 0.0, (), 'unknown'),
-    ],
-)
-def test_what_a_linkage_cannot_have_is_refused(linkage, wanted, position, velocity, held, why):
-    """Nor is it set while its second motor moves, holds a command or is silent."""
-    assert outcome(zero, linkage, wanted, [0.0, position], [0.0, velocity], held) == why
-
-
 #: Velocities at which ``pitch`` turns and ``roll`` stands, and one velocity that alone is known.
 PITCHING = {'left': 1.4, 'right': 2.1}
 ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
@@ -202,14 +186,23 @@ ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
         # The unknown velocity of one of two actuators may be any.
         (('roll',), {}, {**ALONE, 'left': 0.005}, '', 'moving'),
         (('finger',), {}, {}, '', 'no_offset'),
+        # A linkage is not set either while its second motor moves, holds a command or is silent.
+        ({'knee': 5.0}, {}, {}, '', 'unreachable'),
+        (('knee_rod',), {}, {}, '', 'no_offset'),
+        (('hip',), {}, {'knee_motor': 5.0}, '', 'moving'),
+        (('hip',), {}, {}, 'knee', 'held'),
+        (('hip', 'knee'), {'knee_motor': NAN}, {}, '', 'unknown'),
         (('nobody',), {}, {}, '', 'unknown_joint'),
     ],
 )
-def test_refused(robot, wanted, position, velocity, held, why):
+def test_refused(robot, linkage, wanted, position, velocity, held, why):
     """Joints that are unknown, held, moving or without an offset; the others do not matter."""
-    positions = [position.get(name, 1.0) for name in robot.actuator_names]
+    if {*wanted} & {*linkage.joint_names}:
+        robot = linkage
+    positions = [position.get(name, 0.0) for name in robot.actuator_names]
     velocities = [velocity.get(name, 0.0) for name in robot.actuator_names]
-    found = outcome(zero, robot, dict.fromkeys(wanted, 0.0), positions, velocities, (held,))
+    wanted = wanted if isinstance(wanted, dict) else dict.fromkeys(wanted, 0.0)
+    found = outcome(zero, robot, wanted, positions, velocities, (held,))
     assert found == why if why else len(found) == len(wanted)
 
 

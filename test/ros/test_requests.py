@@ -111,19 +111,6 @@ def fill(request, random, names):
         setattr(request, field, value)
 
 
-def attack(peer, services, names, seed, requests):
-    """Send requests of every kind, from a seed, and check the answers."""
-    random = Random(seed)
-    every = sorted(services)
-    setting = [each for each in every if '/set_' in each]
-    for number in range(requests):
-        # Each service has its turn; what sets parameters has many.
-        name = random.choice(setting) if random.random() < 0.4 else every[number % len(every)]
-        request = services[name].Request()
-        fill(request, random, (*names, *NAMES))
-        check_answer(request, peer.call(services[name], name, request))
-
-
 def check_answer(request, response):
     """Check that a response has the form required by its request, and the reason."""
     if hasattr(response, 'results'):
@@ -136,25 +123,27 @@ def check_answer(request, response):
             assert len(getattr(response, field)) in (0, len(request.names))
 
 
-def check_parameters(peer, node='transmission_bridge'):
-    """Check that the parameters can be listed, got and described, and are of sense."""
-    names = peer.parameter_names('', node)
-    assert '' not in names
-    assert len(peer.describe(names, node)) == len(names)
-    values = peer.parameters(names, node)
-    for name, value in values.items():
-        for each in value if isinstance(value, list) else [value]:
-            assert not isinstance(each, float) or math.isfinite(each), name
-    return values
-
-
 def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     """Requests of every kind are answered, and what the node then has is what it then does."""
     node = active_bridge()
     services = services_of(peer, node.get_name(), len(list(node.services)))
     assert {service.service_name for service in node.services} == set(services)
-    attack(peer, services, peer.parameter_names(), seed=0, requests=250 * campaign)
-    values = check_parameters(peer)
+    random, names, every = Random(0), (*peer.parameter_names(), *NAMES), sorted(services)
+    setting = [each for each in every if '/set_' in each]
+    for number in range(250 * campaign):
+        # Each service has its turn; what sets parameters has many.
+        name = random.choice(setting) if random.random() < 0.4 else every[number % len(every)]
+        request = services[name].Request()
+        fill(request, random, names)
+        check_answer(request, peer.call(services[name], name, request))
+    # The parameters can be listed, got and described, and are of sense.
+    names = peer.parameter_names()
+    assert '' not in names
+    assert len(peer.describe(names)) == len(names)
+    values = peer.parameters(names)
+    for name, value in values.items():
+        for each in value if isinstance(value, list) else [value]:
+            assert not isinstance(each, float) or math.isfinite(each), name
     state = peer.state()
     if state in ('active', 'inactive'):
         for transmission, tunables in node._session.robot.tunables.items():

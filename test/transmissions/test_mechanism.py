@@ -339,18 +339,6 @@ def test_a_pose_near_a_dead_centre_makes_no_position_wrong(apart):
         assert (np.abs(each - expected)[answered] <= 1e-15 / slope[answered]).all()
 
 
-def begun(q, lower, upper):
-    """Return a slider by formulas, and by its closure from a pose on."""
-    formulas = m.guided(0.04, 0.12, 0.01, 1.5)
-    pose = formulas.joint_to_actuator('position', [q]), [q]
-    closure = variant(
-        m.Slider,
-        range=lambda self: self.bare_range('joint', [lower], [upper]),
-        pose=lambda self: pose,
-    )
-    return formulas, closure()
-
-
 #: Where the crank is in line with the rod.
 DEAD = math.asin(0.01 / 0.16) - 1.5
 
@@ -366,7 +354,10 @@ DEAD = math.asin(0.01 / 0.16) - 1.5
 ])  # fmt: skip
 def test_a_closure_with_any_pose_is_the_mechanism(begin, lower, upper):
     """A walk from the pose covers the range, and what is answered is right."""
-    formulas, t = begun(begin, lower, upper)
+    formulas = m.guided(0.04, 0.12, 0.01, 1.5)
+    pose = formulas.joint_to_actuator('position', [begin]), [begin]
+    ends = lambda self: self.bare_range('joint', [lower], [upper])  # noqa: E731
+    t = variant(m.Slider, range=ends, pose=lambda self: pose)()
     q = np.concatenate([np.linspace(lower, upper, 300)[1:], lower + np.geomspace(1e-7, 2.0, 300)])
     q = q[q < upper, np.newaxis]
     a = formulas.joint_to_actuator('position', q)

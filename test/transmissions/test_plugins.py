@@ -151,25 +151,16 @@ def test_what_is_no_transmission_is_refused(write_module, text, reason):
 # -- several packages with one type --------------------------------------------------------------
 
 
-@pytest.fixture
-def install(write_module, tmp_path):
-    """Return a function that installs a package ``name`` that provides ``type = target``."""
-
-    def write(name, version, entry):
+@pytest.mark.parametrize('type_name', ['me/Gear', BUILT_IN])
+def test_two_packages_with_one_type_are_both_named_and_disabled(write_module, tmp_path, type_name):
+    """Nothing says which is right, in whatever order; a built-in type is no exception."""
+    for name, version, target in (('gears', '1.0', 'Gear'), ('wheels', '2.0', 'Wheel')):
         folder = tmp_path / f'{name}-{version}.dist-info'
         folder.mkdir()
         (folder / 'METADATA').write_text(f'Name: {name}\nVersion: {version}\n')
-        (folder / 'entry_points.txt').write_text(f'[{ENTRY_POINT_GROUP}]\n{entry}\n')
-        importlib.invalidate_caches()
-
-    return write
-
-
-@pytest.mark.parametrize('type_name', ['me/Gear', BUILT_IN])
-def test_two_packages_with_one_type_are_both_named_and_disabled(install, type_name):
-    """Nothing says which is right, in whatever order; a built-in type is no exception."""
-    install('gears', '1.0', f'{type_name} = tb_test:Gear')
-    install('wheels', '2.0', f'{type_name} = tb_test:Wheel')
+        entry = f'[{ENTRY_POINT_GROUP}]\n{type_name} = tb_test:{target}\n'
+        (folder / 'entry_points.txt').write_text(entry)
+    importlib.invalidate_caches()
     registry = Registry()
     text = elements.of_snippet(elements.transmission('t', type_name, 'j', 'm'))
     robot = elements.load(text, registry=registry)
