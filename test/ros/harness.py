@@ -164,16 +164,9 @@ PATIENT = {'state_timeout': 0.0, 'command_timeout': 3600.0}
 
 BRIDGE = 'transmission_bridge'
 
-#: State after each transition.
-GOALS = {
-    'configure': 'inactive',
-    'activate': 'active',
-    'deactivate': 'inactive',
-    'cleanup': 'unconfigured',
-    'unconfigured_shutdown': 'finalized',
-    'inactive_shutdown': 'finalized',
-    'active_shutdown': 'finalized',
-}
+#: State after each transition that does not shut down.
+GOALS = {'configure': 'inactive', 'activate': 'active', 'deactivate': 'inactive'}
+GOALS['cleanup'] = 'unconfigured'
 
 
 def new_context():
@@ -328,23 +321,15 @@ class Peer:
 
     def report(self):
         """Return the graph as its node sees it."""
-        lines = [f'--- the graph of {self.node.get_fully_qualified_name()} ---']
-        lines += [
-            f'{space.rstrip("/")}/{name}'
-            for name, space in self.node.get_node_names_and_namespaces()
-        ]
-        for topic, _ in self.node.get_topic_names_and_types():
-            ends = [
-                *self.node.get_publishers_info_by_topic(topic),
-                *self.node.get_subscriptions_info_by_topic(topic),
-            ]
-            lines += [
-                f'{topic}: {each.endpoint_type.name} of {each.node_name}, '
-                f'{each.qos_profile.reliability.name}'
-                for each in ends
-                if topic not in ('/rosout', '/parameter_events')
-            ]
-        lines += [f'service {name}' for name, _ in self.node.get_service_names_and_types()]
+        graph = self.node
+        lines = [f'--- the graph of {graph.get_fully_qualified_name()} ---']
+        lines += map(str, graph.get_node_names_and_namespaces())
+        for topic, _ in graph.get_topic_names_and_types():
+            publishers = graph.get_publishers_info_by_topic(topic)
+            for end in (*publishers, *graph.get_subscriptions_info_by_topic(topic)):
+                policy = end.qos_profile.reliability.name
+                lines.append(f'{topic}: {end.endpoint_type.name} of {end.node_name}, {policy}')
+        lines += [f'service {name}' for name, _ in graph.get_service_names_and_types()]
         return '\n'.join(lines)
 
     # -- topics ----------------------------------------------------------------------------------
@@ -459,7 +444,8 @@ class Peer:
         request = ChangeState.Request(transition=Transition(id=number))
         response, again = self._ask(ChangeState, f'{node}/change_state', request)
         # The request that was not answered may have been obeyed.
-        return response.success or (again and before != self.state(node) == GOALS[transition])
+        goal = GOALS.get(transition, 'finalized')
+        return response.success or (again and before != self.state(node) == goal)
 
     def state(self, node=BRIDGE):
         """Return the state of the life cycle, for example ``inactive``."""
@@ -535,7 +521,8 @@ class Diagnostics:
 
     def values(self, name):
         """Return the values of a status as a dictionary."""
-        return {each.key: each.value for each in self.statuses[name].values}
+        status = self.statuses.get(name)
+        return {each.key: each.value for each in status.values} if status else {}
 
     def said(self, name, *words, level=None, act=lambda: None):
         """Wait for a status from now on, with one of the levels and with words; return it."""

@@ -97,6 +97,7 @@ def with_slide(reference):
 BUS = ['a/actuator_commands:=/bus', 'b/actuator_commands:=/bus']
 STATES = ['a/actuator_states:=/states', 'b/actuator_states:=/states']
 LINK = '<robot name="a"><link name="a"/></robot>'
+SIMULATED = 'transmission_bridge/SimulatedDriver'
 QOS = 'qos_overrides./joint_states.publisher'
 
 
@@ -115,6 +116,15 @@ QOS = 'qos_overrides./joint_states.publisher'
         ({f'{QOS}.depth': -3}, ("topic '/joint_states' cannot be created", 'Failed to create')),
         ({'robot_description': '<robot name="a">\n<link'}, ('line 2', 'well-formed')),
         ({'robot_description': LINK}, ('nothing to bridge',)),
+        # The bridge does not wait for such a driver on topics instead.
+        (
+            {'hardware_plugins': [f'hardwar={SIMULATED}']},
+            ("block 'hardwar' (closest: 'hardware')",),
+        ),
+        (
+            {'hardware_plugins': [f'hardware={SIMULATED}s']},
+            ('unknown driver in Python', 'Drivers'),
+        ),
         ({'robot_description': '~/my/robot'}, ('this is a path', '--urdf FILE', '~/my/robot')),
     ],
 )

@@ -97,17 +97,11 @@ def test_drivers_that_use_the_same_names(active_bridge, reference, hear, speak, 
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     motors = {'one/': {'M': 'left'}, 'two/': {'N': 'winch', 'M': 'right'}}
-    node = active_bridge(
-        {
-            'actuator_state_topics': [f'{place}actuator_states' for place in motors],
-            'actuator_names': [
-                f'{place}actuator_states:{name}={motor}'
-                for place in motors
-                for name, motor in motors[place].items()
-            ],
-            'command_actuators': ['right', 'left'],
-        }
-    )
+    topics = [f'{place}actuator_states' for place in motors]
+    names = ['one/actuator_states:M=left', 'two/actuator_states:N=winch']
+    names.append('two/actuator_states:M=right')
+    options = {'actuator_state_topics': topics, 'actuator_names': names}
+    node = active_bridge({**options, 'command_actuators': ['right', 'left']})
     joints = {'roll': 0.5, 'pitch': -0.25, 'lift': 1.0}
     kinds = {
         'actuator_position_commands': Float64MultiArray,

@@ -82,16 +82,8 @@ class Live:
         publisher, message = self._say(step.topic, step.joints)
         if isinstance(step.sent, str):
             send = self._repeat(lambda: self.peer.send(publisher, message))
-            self.peer.spin_until(
-                lambda: (
-                    send()
-                    or (
-                        self._diagnostics.statuses.get(step.topic)
-                        and f'rejected {step.sent}' in self._diagnostics.values(step.topic)
-                    )
-                ),
-                f'the rejection {step.sent}',
-            )
+            words, find = f'rejected {step.sent}', self._diagnostics.values
+            self.peer.spin_until(lambda: send() or words in find(step.topic), words)
             assert not self._sent
         elif step.sent:
             self.peer.exchange(publisher, message, self._sent)
