@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files to copy: the example robots are right, and the bridge takes the parameter file."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 import re
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is published about the package agrees with itself, and imports what it gives late."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import itertools
 from pathlib import Path

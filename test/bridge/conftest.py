@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages for state paths."""
 
-from __future__ import annotations
-
 import pytest
 
 from transmission_bridge.messages.joint_state import LayoutTable

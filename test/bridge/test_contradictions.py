@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements in wrong units contradict the limits of joints."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, strategies as st

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostics: totals, and the troubles since the last look."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

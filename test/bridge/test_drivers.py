@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drivers have names of their own for their actuators, topics of their own, and other units."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, strategies as st

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gate: what is sent to motors, by every route, and how it ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import re
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that are probably mistakes, and commands that would have no end."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import example, given, strategies as st

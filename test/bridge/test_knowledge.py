@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory ends with knowledge: numbers exist while the spell lasts in which they were sent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of options: defaults, choices, words; names of parameters and of types."""
 
-from __future__ import annotations
-
 from dataclasses import fields, FrozenInstanceError
 import math
 

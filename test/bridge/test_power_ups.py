@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random power-ups of random robots with single-turn encoders, and what a bridge makes of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 import itertools
 import math

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promises of docs/commands_and_states.md, whatever may happen to whichever robot."""
 
-from __future__ import annotations
-
 from collections import Counter
 import math
 from random import Random

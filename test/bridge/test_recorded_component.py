@@ -8,8 +8,6 @@ What was recorded is described in ``test/data/topic_based_streams/README.md``; t
 ``urdf/topic_based.urdf`` with ``config/topic_based.yaml``.
 """
 
-from __future__ import annotations
-
 import base64
 from collections import namedtuple
 from dataclasses import fields

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Absolute encoders and torque sensors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import re
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Valid stamps; the stamp of the joint states goes back only if time does."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given, strategies as st

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state path against the reference model, and when joint states are due."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, settings, strategies as st

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file in which numbers that services have set survive a restart."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

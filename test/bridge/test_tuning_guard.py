@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guard of tuning under load: no commanded joint moves suddenly."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns of actuators with single-turn encoders, and their state while it is unknown."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

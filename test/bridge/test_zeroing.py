@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Offsets from wanted positions, calibration marks and absolute encoders."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that are written into a description, and what stays around them."""
 
-from __future__ import annotations
-
 import pytest
 from zoo.elements import transmission, urdf
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware in a description, and the class of a plugin."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 

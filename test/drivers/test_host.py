@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread of a driver: life, cycles, and every way in which a driver may fail."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import contextmanager
 from functools import partial

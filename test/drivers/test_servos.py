@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver of serial servos on a simulated bus: numbers, modes, and every failure of a bus."""
 
-from __future__ import annotations
-
 from bisect import bisect
 from contextlib import contextmanager, suppress
 from functools import partial

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A peer over real DDS, nodes as processes, nodes in this process, and the reference model."""
 
-from __future__ import annotations
-
 import subprocess
 from types import SimpleNamespace
 

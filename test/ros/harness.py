@@ -10,8 +10,6 @@ Nodes of the package can also run inside the test's own process, next to the pee
 wants to look inside or to break something.
 """
 
-from __future__ import annotations
-
 import atexit
 from contextlib import suppress
 from dataclasses import replace

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source and use of the description, and handling of a malformed one."""
 
-from __future__ import annotations
-
 import pytest
 from zoo import elements
 

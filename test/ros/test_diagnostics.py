@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostics over real DDS: in every state, and equal to what was sent."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

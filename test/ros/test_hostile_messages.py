@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages that are too large, cannot be decoded, or hold names that are meant to harm."""
 
-from __future__ import annotations
-
 import pytest
 from zoo import elements
 

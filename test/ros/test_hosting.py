@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drivers in Python in the process of the bridge, and alone in driver_node, over real DDS."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

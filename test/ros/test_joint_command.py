@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """control_msgs/JointCommand, as JointCommandTopicSystem publishes it."""
 
-from __future__ import annotations
-
 from array import array
 import sys
 from types import SimpleNamespace

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The states of life: what is there, what is silent, what is left behind, what is sent last."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from bugs import BUG, put_bug

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridge as a process: every way to end it, and to stand still."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import signal
 import time

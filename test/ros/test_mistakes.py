@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes of users, and what looks like one."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of parameters: where values come from, what is refused, what survives."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 import math
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the bridge room rules reaches the node: one path each, over real DDS."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 import math
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spinning, and a node's process from start to exit code."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 import importlib.metadata
 import os

@@ -7,8 +7,6 @@ Faults of plain rclpy, each of which ``ros/process.py`` works around.
 Where such a test fails, the workaround is needed no more.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 import re

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated time that runs, stands still and goes back: the time of receipt."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, strategies as st

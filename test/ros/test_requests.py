@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any request to any service is answered in the way of that service, and the node goes on."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from random import Random

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenarios of ``scenarios.py`` by a node in this process, and by a process over DDS."""
 
-from __future__ import annotations
-
 import json
 import re
 

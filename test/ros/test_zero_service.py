@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services that calibrate, over real DDS, and the file in which their numbers are kept."""
 
-from __future__ import annotations
-
 import math
 import signal
 import time
