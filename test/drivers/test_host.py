@@ -19,8 +19,6 @@ import transmission_bridge as tb
 from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware, host as host_module
 
 NAN = float('nan')
-#: Longest wait of a host in its steps [s].
-WAITS = host_module.START
 METHODS = ('configure', 'activate', 'read', 'write', 'status', 'deactivate', 'cleanup')
 
 
@@ -202,7 +200,7 @@ def test_a_failed_step_is_undone_and_can_be_repeated(method, failure):
 @pytest.mark.parametrize('method', METHODS)
 def test_a_hang_costs_only_its_driver(monkeypatch, method):
     """Steps return in their time with the method that hangs; its late return leads down."""
-    driver, released = Recorder(), threading.Event()
+    driver, released, waits = Recorder(), threading.Event(), host_module.START
     with hosting(driver, to='unconfigured') as made:
         if method == 'activate':
             made.host.take_step('configure')
@@ -218,7 +216,7 @@ def test_a_hang_costs_only_its_driver(monkeypatch, method):
                 wait(lambda: made.host.list_facts().busy == method, 'the hang')
         began = time.monotonic()
         made.host.end()
-        assert time.monotonic() - began < 0.5 * WAITS
+        assert time.monotonic() - began < 0.5 * waits
         if method not in ('configure', 'activate'):
             assert any(f'{method}() has not returned' in text for _, text in made.reports)
         driver.acts = {}

@@ -22,19 +22,6 @@ LIFT = 'transmissions.hoist.joints.lift.mechanical_reduction'
 IGNORE = 'transmissions.hoist.ignore_absolute_encoder'
 
 
-@pytest.fixture
-def lift_of(peer, reference):
-    """Return a function for the position of the lift in the bridge with the winch at 2."""
-    driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
-
-    def lift():
-        message = reference.Message(('winch',), position=(2.0,))
-        (state,) = peer.exchange(driver, message, joints)
-        return state.position[state.names.index('lift')]
-
-    return lift
-
-
 @pytest.mark.versions
 def test_descriptors(peer, active_bridge):
     """Each parameter has a description; live ones a range, structural ones are read-only."""
@@ -59,9 +46,16 @@ def test_descriptors(peer, active_bridge):
 
 
 @pytest.mark.versions
-def test_life(peer, active_bridge, lift_of):
+def test_life(peer, active_bridge, reference):
     """URDF, then the file, then what was set since, also after a cleanup, in which none is."""
     active_bridge({LIFT: 8.0})
+    driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
+
+    def lift_of():
+        message = reference.Message(('winch',), position=(2.0,))
+        (state,) = peer.exchange(driver, message, joints)
+        return state.position[state.names.index('lift')]
+
     assert lift_of() == 2.0 / 8.0 + 0.3
     assert peer.set_parameters({LIFT: -16.0}).successful
     assert lift_of() == 2.0 / -16.0 + 0.3

@@ -225,26 +225,20 @@ def path(tmp_path):
     return tmp_path / 'tuned.json'
 
 
-@pytest.fixture
-def restart(live, harness, reference, path):
-    """Return a function that starts a bridge with the file; its process, its peer, its robot."""
+def test_numbers_survive_a_restart(live, harness, reference, path):
+    """
+    Numbers of both services survive a killed process, with those on which they depend.
 
-    def start(**values):
+    A parameter file or another URDF overrides them; rejected numbers are an error.
+    """
+
+    def restart(**values):
         values |= harness.PATIENT
         process, peer = live(tuned_file=path, how={'env': harness.KILLED}, **values)
         robot = Robot(peer, reference)
         robot.feed()
         return process, peer, robot
 
-    return start
-
-
-def test_numbers_survive_a_restart(restart, harness, reference, path):
-    """
-    Numbers of both services survive a killed process, with those on which they depend.
-
-    A parameter file or another URDF overrides them; rejected numbers are an error.
-    """
     process, peer, robot = restart()
     reverse = {RATIO: 4.0, 'zero_joints': ['lift'], 'zero_positions': [0.5]}
     assert peer.set_parameters(reverse).successful

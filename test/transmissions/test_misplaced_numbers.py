@@ -86,7 +86,6 @@ def refusal(t):
 
 IN_JOINT = "<mechanical_reduction> in joint 'j1'"
 IN_ACTUATOR = "<mechanicalReduction> in actuator 'a1'"
-OF_JOINT_1 = "<mechanicalReduction> in joint 'j1'"
 TO_ACTUATOR = "<mechanical_reduction> in actuator 'a1'"
 OFFSET = "<offset> in joint 'j1'"
 SENSORS = 'ignoreTransmissionAbsoluteEncoder'
@@ -94,9 +93,7 @@ IN_WHOLE = '<param name="ignore_absolute_encoder"> in the <transmission>'
 IN_WHOLE_TORQUE = IN_WHOLE.replace('absolute_encoder', 'torque_sensor')
 OF_MOTOR = "<limit> in actuator 'a1'"
 OF_JOINT = "the URDF's <limit> in joint 'j1'"
-OF_BOTH = f'{OF_JOINT} or {OF_MOTOR}'
 NEGATIVE = f'a negative {IN_JOINT}'
-NEGATIVE_1 = f'a negative {IN_ACTUATOR}'
 RATIO = '<mechanical_reduction>50</mechanical_reduction>'
 TWO = '<mechanical_reduction>2</mechanical_reduction>'
 FOUR = '<mechanical_reduction>4</mechanical_reduction>'
@@ -113,7 +110,7 @@ FOUR = '<mechanical_reduction>4</mechanical_reduction>'
     ('ros1 actuator1: <offset>0.1</offset>', OFFSET, '0.1'),
     # A differential reads both sides, each member its own.
     ('ros2 Differential joint1: <mechanical_reducton>2</mechanical_reducton>', IN_JOINT, '2'),
-    (f'ros1 Differential joint1: {TWO}', OF_JOINT_1, '2'),
+    (f'ros1 Differential joint1: {TWO}', "<mechanicalReduction> in joint 'j1'", '2'),
     (f'ros2 Differential joint1: {TWO} joint2: {TWO} actuator1: {RATIO} '
      'actuator2: <mechanicalReduction>50</mechanicalReduction>',
      "<mechanical_reduction> in actuator 'a2'", '50'),
@@ -129,7 +126,7 @@ FOUR = '<mechanical_reduction>4</mechanical_reduction>'
     ('ros2 actuator1: <limit upper="3"/><param name="max_velocity">1</param>', OF_MOTOR, None),
     ('ros1 actuator1: <effort_limit>1</effort_limit>', OF_MOTOR, None),
     ('ros2 joint1: <limit velocity="1"/>', OF_JOINT, None),
-    ('ros2 transmission: <limit velocity="1"/>', OF_BOTH, None),
+    ('ros2 transmission: <limit velocity="1"/>', f'{OF_JOINT} or {OF_MOTOR}', None),
     ('ros2 CrankSlider joint1: <param name="Lower">1</param>', OF_JOINT, None),
     # Measurements would be wrong by the ratio.
     (f'ros2 joint1: <{SENSORS}>true</{SENSORS}>', IN_WHOLE, None),
@@ -137,7 +134,7 @@ FOUR = '<mechanical_reduction>4</mechanical_reduction>'
     # In both dialects, wherever it stands: ros2_control ignores it and turns the other way.
     (f'ros2 joint1: {RATIO}<reversed/>', NEGATIVE, None),
     (f'ros2 joint1: {RATIO} transmission: <reverse>true</reverse>', NEGATIVE, None),
-    ('ros1 actuator1: <reversed>true</reversed>', NEGATIVE_1, None),
+    ('ros1 actuator1: <reversed>true</reversed>', f'a negative {IN_ACTUATOR}', None),
     ('ros2 Differential actuator1: <reversed>true</reversed>',
      f'a negative {TO_ACTUATOR}', None),
 ])  # fmt: skip
