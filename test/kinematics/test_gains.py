@@ -138,7 +138,6 @@ def test_what_cannot_be_a_gain_is_refused(bent, position, options, error, said):
 
 def test_passive_joints_of_a_linkage_may_be_left_out(linkages):
     """Set point, load and gains are those of the commanded joints, of all, or given by name."""
-    pytest.importorskip('casadi', reason='CasADi is not installed')
     robot = elements.load(linkages['push_rod_ankle'])
     n, place, load, k = len(robot.joint_names), (0.1, -0.05), (20.0, -10.0), random_gains(2, 0)
     short = actuator_gains(robot, place, proportional=k, load=load)

@@ -65,30 +65,16 @@ def start(start_process):
 
 
 @pytest.fixture
-def start_bridge(harness, reference, start_process, tmp_path):
-    """Return a function that starts a bridge of the reference robot, which starts itself."""
+def live(harness, reference, start_process, tmp_path, meet):
+    """Return a function that starts a bridge of the reference robot; its process, and a peer."""
 
     def start_it(*args, urdf=reference.URDF, how=None, **values):
-        path = harness.parameter_file(
-            tmp_path / 'robot.yaml',
-            {'robot_description': harness.quoted(urdf), 'autostart': 'true', **values},
-            '/**',
-        )
-        module = 'transmission_bridge.ros.bridge_main'
+        given = {'robot_description': harness.quoted(urdf), 'autostart': 'true', **values}
+        path = harness.parameter_file(tmp_path / 'robot.yaml', given, '/**')
         line = (*args, '--ros-args', '--params-file', path)
-        return start_process(module, *line, **(how or {}))
-
-    return start_it
-
-
-@pytest.fixture
-def live(start_bridge, meet):
-    """Return a function that starts a bridge, and returns the process and a peer once it is up."""
-
-    def start_it(*args, **values):
-        process = start_bridge(*args, **values)
+        process = start_process('transmission_bridge.ros.bridge_main', *line, **(how or {}))
         peer = meet('transmission_bridge')
-        if values.get('autostart') != 'false':
+        if given['autostart'] != 'false':
             peer.spin_until(lambda: peer.state() == 'active', 'the start')
         return process, peer
 
