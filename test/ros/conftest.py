@@ -82,7 +82,7 @@ def live(harness, reference, start_process, tmp_path, meet):
 
 
 @pytest.fixture(autouse=True)
-def no_time_to_repeat(monkeypatch):
+def no_time_to_repeat(harness, monkeypatch):
     """Let a node in this process log lines of one kind once, however slow the machine is."""
     clock = SimpleNamespace(monotonic=lambda: 0.0)
     monkeypatch.setattr('transmission_bridge.ros.throttled_log.time', clock)

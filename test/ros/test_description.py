@@ -6,7 +6,6 @@
 import pytest
 from zoo import elements
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 # rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
 pytestmark = [
     pytest.mark.ros,

@@ -7,7 +7,6 @@ import math
 
 import pytest
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'

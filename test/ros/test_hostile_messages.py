@@ -6,7 +6,6 @@
 import pytest
 from zoo import elements
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 MIB = 1 << 20

@@ -16,7 +16,6 @@ from zoo.reference import Message
 
 from transmission_bridge.drivers.host import START
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'

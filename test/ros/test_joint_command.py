@@ -11,7 +11,6 @@ import pytest
 from world import reason, World
 from zoo import reference
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 PLUGIN = 'joint_command_topic_hardware_interface/JointCommandTopicSystem'

@@ -11,7 +11,6 @@ import pytest
 
 from transmission_bridge.errors import MessageError
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 

@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 

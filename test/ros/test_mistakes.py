@@ -7,7 +7,6 @@ import signal
 
 import pytest
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 

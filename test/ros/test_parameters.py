@@ -13,7 +13,6 @@ from zoo.elements import ratio, transmission, urdf
 from transmission_bridge.bridge.options.files import warn_of_unused_parameter_files
 from transmission_bridge.bridge.options.options import BridgeOptions
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 ROLL = 'transmissions.wrist.joints.roll.offset'

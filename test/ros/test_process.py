@@ -17,7 +17,6 @@ from transmission_bridge.ros.process import (
     free_read_messages,
 )
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 URDF = resource('urdf', 'one_joint.urdf')

@@ -8,7 +8,6 @@ import math
 from hypothesis import given, strategies as st
 import pytest
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 

@@ -10,7 +10,6 @@ import time
 from bugs import BUG, put_bug
 import pytest
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
