@@ -14,6 +14,11 @@ _DEFAULT, *_OTHERS = available_executors()
 _OTHERS = [pytest.param(each, marks=pytest.mark.campaign) for each in _OTHERS]
 
 
+def pytest_itemcollected(item):
+    """Mark each test of this folder."""
+    item.add_marker(pytest.mark.ros)
+
+
 @pytest.fixture(params=[_DEFAULT, *_OTHERS])
 def executor(request):
     """Return the default executor; a campaign runs each available one."""

@@ -7,10 +7,7 @@ import pytest
 from zoo import elements
 
 # rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
-pytestmark = [
-    pytest.mark.ros,
-    pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning'),
-]
+pytestmark = pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
 
 
 def gear(number):

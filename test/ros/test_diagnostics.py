@@ -7,8 +7,6 @@ import math
 
 import pytest
 
-pytestmark = pytest.mark.ros
-
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
 #: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.

@@ -6,8 +6,6 @@
 import pytest
 from zoo import elements
 
-pytestmark = pytest.mark.ros
-
 MIB = 1 << 20
 
 #: A name that begins a line of its own, changes colours and direction, and is long.

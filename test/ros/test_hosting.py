@@ -16,8 +16,6 @@ from zoo.reference import Message
 
 from transmission_bridge.drivers.host import START
 
-pytestmark = pytest.mark.ros
-
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 SUPPORT = Path(__file__).parents[1] / 'support'
 BRIDGE, DRIVER = 'transmission_bridge.ros.bridge_main', 'transmission_bridge.ros.driver_main'

@@ -11,8 +11,6 @@ import pytest
 from world import reason, World
 from zoo import reference
 
-pytestmark = pytest.mark.ros
-
 PLUGIN = 'joint_command_topic_hardware_interface/JointCommandTopicSystem'
 #: The reference robot with the component that publishes JointCommand.
 URDF = reference.URDF.replace('reference/Hardware', PLUGIN)

@@ -11,8 +11,6 @@ import pytest
 
 from transmission_bridge.errors import MessageError
 
-pytestmark = pytest.mark.ros
-
 
 def endpoints(peer, node):
     """Return what the graph and the node itself hold of it, once the graph knows just that."""

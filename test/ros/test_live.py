@@ -9,8 +9,6 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.ros
-
 
 @pytest.mark.parametrize('transitions', [(), ('configure',), ('unconfigured_shutdown',)])
 def test_signal_while_not_active(live, transitions):

@@ -5,10 +5,6 @@
 
 import signal
 
-import pytest
-
-pytestmark = pytest.mark.ros
-
 
 def test_a_bridge_that_was_killed_and_started_again(live, harness):
     """Its killed self is no trouble."""

@@ -13,8 +13,6 @@ from zoo.elements import ratio, transmission, urdf
 from transmission_bridge.bridge.options.files import warn_of_unused_parameter_files
 from transmission_bridge.bridge.options.options import BridgeOptions
 
-pytestmark = pytest.mark.ros
-
 ROLL = 'transmissions.wrist.joints.roll.offset'
 PITCH = 'transmissions.wrist.joints.pitch.offset'
 LIFT = 'transmissions.hoist.joints.lift.mechanical_reduction'

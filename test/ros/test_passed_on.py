@@ -8,8 +8,6 @@ import math
 
 import pytest
 
-pytestmark = pytest.mark.ros
-
 
 @pytest.fixture
 def hear(peer):

@@ -17,8 +17,6 @@ from transmission_bridge.ros.process import (
     free_read_messages,
 )
 
-pytestmark = pytest.mark.ros
-
 URDF = resource('urdf', 'one_joint.urdf')
 
 PRELUDE = """

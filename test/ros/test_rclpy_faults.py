@@ -19,7 +19,6 @@ import transmission_bridge
 from transmission_bridge.ros.process import available_executors
 
 rclpy = pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 ROS = Path(transmission_bridge.__file__).parent / 'ros'
 

@@ -8,8 +8,6 @@ import math
 from hypothesis import given, strategies as st
 import pytest
 
-pytestmark = pytest.mark.ros
-
 
 class Simulation:
     """Two clocks that a test moves, and the time that is made of them."""

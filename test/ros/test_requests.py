@@ -11,10 +11,9 @@ from bugs import BUG, put_bug
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
-from rcl_interfaces import srv  # noqa: E402
-from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue  # noqa: E402
+from rcl_interfaces import srv
+from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue
 
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'

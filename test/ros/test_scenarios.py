@@ -11,8 +11,6 @@ import pytest
 from scenarios import SCENARIOS
 from world import as_words, by_mode, compare, spread
 
-pytestmark = pytest.mark.ros
-
 ARRAYS = tuple(f'actuator_{mode}_commands' for mode in ('position', 'velocity', 'effort'))
 
 

@@ -10,8 +10,6 @@ import time
 from bugs import BUG, put_bug
 import pytest
 
-pytestmark = pytest.mark.ros
-
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
