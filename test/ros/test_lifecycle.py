@@ -11,6 +11,8 @@ import pytest
 
 from transmission_bridge.errors import MessageError
 
+pytestmark = pytest.mark.versions
+
 
 def endpoints(peer, node):
     """Return what the graph and the node itself hold of it, once the graph knows just that."""
@@ -42,7 +44,6 @@ def counts(peer, node):
     }
 
 
-@pytest.mark.versions
 def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
     """Configure and cleanup, with and without activation, are exact inverses, three times."""
     node = make_bridge({'robot_description': reference.URDF, 'publish_rate': 50.0})
@@ -60,7 +61,6 @@ def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
     assert inside[0]['timers'] == before['timers'] + 2
 
 
-@pytest.mark.versions
 def test_inactive_is_silent(peer, reference, active_bridge):
     """While a bridge is inactive, it sends nothing; its next activation starts without states."""
     node = active_bridge()
@@ -88,7 +88,6 @@ def test_inactive_is_silent(peer, reference, active_bridge):
     assert {*found.names} == {'dial', 'lift'}
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize(
     ('step', 'broken'),
     [
@@ -145,7 +144,6 @@ def test_bug_in_a_message(
     peer.exchange(publisher, message, heard)
 
 
-@pytest.mark.versions
 def test_a_finalized_node_stays_that(peer, reference, make_bridge):
     """After the shutdown transition a description does not start anything, autostart or not."""
     node = make_bridge({'autostart': True})
@@ -163,7 +161,6 @@ OUTCOMES = st.sampled_from([None, MessageError('test', 'a mistake'), ZeroDivisio
 STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
 
 
-@pytest.mark.versions
 @settings(max_examples=60, deadline=None)
 @given(steps=st.lists(st.tuples(st.sampled_from(STEPS), OUTCOMES, OUTCOMES), max_size=12))
 def test_the_node_knows_its_state(context, steps):

@@ -13,13 +13,14 @@ from zoo.elements import ratio, transmission, urdf
 from transmission_bridge.bridge.options.files import warn_of_unused_parameter_files
 from transmission_bridge.bridge.options.options import BridgeOptions
 
+pytestmark = pytest.mark.versions
+
 ROLL = 'transmissions.wrist.joints.roll.offset'
 PITCH = 'transmissions.wrist.joints.pitch.offset'
 LIFT = 'transmissions.hoist.joints.lift.mechanical_reduction'
 IGNORE = 'transmissions.hoist.ignore_absolute_encoder'
 
 
-@pytest.mark.versions
 def test_descriptors(peer, active_bridge):
     """Each parameter has a description; live ones a range, structural ones are read-only."""
     active_bridge()
@@ -42,7 +43,6 @@ def test_descriptors(peer, active_bridge):
     assert 'split, nan' in described['mixed_commands'].additional_constraints
 
 
-@pytest.mark.versions
 def test_life(peer, active_bridge, reference):
     """URDF, then the file, then what was set since, also after a cleanup, in which none is."""
     active_bridge({LIFT: 8.0})
@@ -90,7 +90,6 @@ SIMULATED = 'transmission_bridge/SimulatedDriver'
 QOS = 'qos_overrides./joint_states.publisher'
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize(
     ('values', 'words'),
     [
@@ -135,7 +134,6 @@ def test_refused_at_configure(peer, make_bridge, with_slide, log, values, words)
     assert [each.topic_name for each in node.subscriptions] == ['/robot_description']
 
 
-@pytest.mark.versions
 def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
     """Numbers that differ from the URDF, and what names no part in use, are said once."""
     topics = {'qos_overrides./joint_states.publisher.depth': 7}
@@ -169,7 +167,6 @@ def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
     assert peer.parameters(list(numbers)) == numbers
 
 
-@pytest.mark.versions
 def test_a_file_and_the_command_line(meet, harness, reference, start_process, tmp_path):
     """Of a real file, of ``-p`` and of requests, ``nan``, ``off`` and integers are as meant."""
     path = harness.parameter_file(
@@ -209,7 +206,6 @@ NODES = ('/**', 'b', '/b', 'left/b', '/left: {b: %s}', '/*/b', '/**/b', '/*', '/
 NODES += ('/left/**', '"*"', '"**"', '/right/b', 'right: {"**": %s}', '/left', '/left/arm/c')
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize('namespace', ['', '/left', '/left/arm'])
 def test_a_file_for_another_node(harness, context, tmp_path, namespace):
     """Only a file that rcl does not use for the node is reported, with its names."""

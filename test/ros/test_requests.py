@@ -15,6 +15,8 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 from rcl_interfaces import srv
 from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue
 
+pytestmark = pytest.mark.versions
+
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
@@ -168,7 +170,6 @@ BAD = (
 )
 
 
-@pytest.mark.versions
 def test_parameters_that_cannot_be_set(peer, active_bridge, log):
     """Each costs itself, in a set together the set, with a reason; so do too many at once."""
     node = active_bridge()
@@ -202,7 +203,6 @@ def test_parameters_that_cannot_be_set(peer, active_bridge, log):
     assert list(ask(peer, 'describe_parameters', names=[LIFT] * 10_001).descriptors) == []
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize('broken', ['check_values', 'commit_values', '_apply'])
 def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     """A callback that raises has the request refused; the log has the traceback, once."""
@@ -221,7 +221,6 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     assert node._session.robot.transmissions['wrist'].joint_offset[0] == 0.3
 
 
-@pytest.mark.versions
 def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
     """A response that cannot be encoded is replaced by the empty response."""
     node = active_bridge()
