@@ -17,7 +17,6 @@ from zoo.elements import load, params, ratio, transmission
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.interfaces import interfaces_of
-from transmission_bridge.messages.joint_state import LayoutTable
 from transmission_bridge.transmissions.robot.units import (
     CONSTANTS,
     read_units,
@@ -159,9 +158,8 @@ def test_units_of_a_shared_actuator_are_given_once(place):
     """The units that one transmission gives hold in the others that read the same actuator."""
     robot = shared(**{place: TURN})
     assert scales_of(robot, 'm') == [math.tau, math.tau, 1.0]
-    path, layouts = StatePath(robot), LayoutTable()
-    message = record(('m',), [1.0])
-    path.merge_message('', layouts.find_layout(('m',), message.lengths), message, (1, 0))
+    path = StatePath(robot)
+    path.feed(record(('m',), [1.0]))
     assert path.make_joint_state().position == pytest.approx([math.tau / 10.0, math.tau])
 
 
