@@ -365,12 +365,11 @@ class Peer:
         )
         return records
 
-    def publisher(self, topic, qos=RELIABLE, readers=1):
-        """Return a JointState publisher that has found this many readers."""
-        publisher = self.node.create_publisher(JointState, topic, qos)
-        self.spin_until(
-            lambda: publisher.get_subscription_count() >= readers, f'a reader of {topic}'
-        )
+    def publisher(self, topic, qos=RELIABLE, readers=1, kind=JointState):
+        """Return a publisher that has found this many readers."""
+        publisher = self.node.create_publisher(kind, topic, qos)
+        count = publisher.get_subscription_count
+        self.spin_until(lambda: count() >= readers, f'a reader of {topic}')
         return publisher
 
     def send(self, publisher, message):
@@ -450,10 +449,14 @@ class Peer:
         response = self.call(GetState, f'{node}/get_state', GetState.Request())
         return response.current_state.label
 
+    def pass_through(self, *transitions, node=BRIDGE):
+        """Make transitions, which must succeed."""
+        for transition in transitions:
+            assert self.change_state(transition, node), transition
+
     def start(self, node=BRIDGE):
         """Configure and activate."""
-        assert self.change_state('configure', node)
-        assert self.change_state('activate', node)
+        self.pass_through('configure', 'activate', node=node)
 
     def set_parameters(self, values, node=BRIDGE):
         """Set several at once; return the one result of ``set_parameters_atomically``."""

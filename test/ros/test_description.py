@@ -26,12 +26,6 @@ def hinge_of(peer, reference):
     return state.position[0]
 
 
-def reconfigure(peer):
-    """Clean up an active node and make it active again."""
-    for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
-        assert peer.change_state(transition)
-
-
 def test_malformed(peer, reference, make_bridge, diagnostics, log):
     """The log and diagnostics name the line; mended, the node starts itself."""
     make_bridge({'robot_description': MALFORMED, 'autostart': True})
@@ -89,8 +83,7 @@ def test_parameter_and_topic(peer, reference, make_bridge, log, tmp_path):
         result = peer.set_parameters({'robot_description': FOUR})
         assert (result.successful, 'unconfigured' in result.reason) == (False, True)
     assert hinge_of(peer, reference) == 2.0
-    for transition in ('deactivate', 'cleanup'):
-        assert peer.change_state(transition)
+    peer.pass_through('deactivate', 'cleanup')
     assert peer.set_parameters({'robot_description': ''}).successful
     peer.start()
     assert hinge_of(peer, reference) == 2.5
@@ -99,7 +92,7 @@ def test_parameter_and_topic(peer, reference, make_bridge, log, tmp_path):
     peer.spin_until(lambda: log('another robot_description'), 'the log')
     assert log('another robot_description') == 1
     assert hinge_of(peer, reference) == 2.5
-    reconfigure(peer)
+    peer.pass_through('deactivate', 'cleanup', 'configure', 'activate')
     assert hinge_of(peer, reference) == 2.0
 
 
@@ -118,6 +111,6 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, make_bridge, capfd
     publisher.publish(publisher.msg_type(data=second))
     peer.spin_until(lambda: '0.2' in node._description._received, 'arrival of the description')
     capfd.readouterr()
-    reconfigure(peer)
+    peer.pass_through('deactivate', 'cleanup', 'configure', 'activate')
     assert "no longer fit transmission 'leg' and are forgotten" in capfd.readouterr().err
     assert peer.parameters([axis, hinge]) == {axis: 0.0, hinge: 0.5}

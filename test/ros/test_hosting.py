@@ -133,8 +133,7 @@ def test_a_hosted_driver_is_a_driver_without_topics(hosted, harness):
     assert values['temperature [C] m_b'] == '31.5'
     assert float(values['rate [Hz]']) > 50.0
     # A trajectory starts at the measured position, and is sampled in the cycle of the driver.
-    planner = peer.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
-    peer.spin_until(planner.get_subscription_count, 'a reader of trajectories')
+    planner = peer.publisher('joint_trajectory', kind=JointTrajectory)
     point = JointTrajectoryPoint(positions=[-0.5])
     point.time_from_start.nanosec = 400_000_000
     planner.publish(JointTrajectory(joint_names=['q_b'], points=[point]))
@@ -289,8 +288,7 @@ def test_hosted_drivers_beside_one_on_a_topic(make_bridge, peer, harness):
     assert peer.parameters([name]) == {name: topics}
     result = peer.set_parameters({name: ['x']})
     assert (result.successful, result.reason) == (False, 'the parameter is read only')
-    assert peer.change_state('deactivate')
-    assert peer.change_state('cleanup')
+    peer.pass_through('deactivate', 'cleanup')
     assert not node.has_parameter(name)
 
 

@@ -104,8 +104,7 @@ def test_messages_of_the_real_type(peer, make_bridge):
         publisher.publish(message)
 
     for topic, interface in zip(TOPICS, INTERFACES, strict=True):
-        publisher = peer.node.create_publisher(messages.JointCommand, topic, 1)
-        peer.spin_until(publisher.get_subscription_count, f'a reader of {topic}')
+        publisher = peer.publisher(topic, 1, kind=messages.JointCommand)
         now = peer.node.get_clock().now()
         send(publisher, interface, now, lift=0.5)
         field = interface

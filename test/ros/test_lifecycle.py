@@ -52,8 +52,7 @@ def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
     for _ in range(3):
         peer.start()
         inside.append(endpoints(peer, node))
-        for transition in ('deactivate', 'activate', 'deactivate', 'cleanup'):
-            assert peer.change_state(transition)
+        peer.pass_through('deactivate', 'activate', 'deactivate', 'cleanup')
         peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
     assert inside == inside[:1] * 3
     assert inside[0]['managed'] > before['managed']

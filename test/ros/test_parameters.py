@@ -57,8 +57,7 @@ def test_life(peer, active_bridge, reference):
     assert peer.set_parameters({LIFT: -16.0}).successful
     assert lift_of() == 2.0 / -16.0 + 0.3
     assert peer.parameters([LIFT, ROLL]) == {LIFT: -16.0, ROLL: 0.1}
-    assert peer.change_state('deactivate')
-    assert peer.change_state('cleanup')
+    peer.pass_through('deactivate', 'cleanup')
     assert peer.parameter_names('transmissions.') == []
     (result,) = peer.set_each_parameter({ROLL: 0.2})
     assert not result.successful

@@ -23,18 +23,6 @@ def hear(peer):
     return listen
 
 
-@pytest.fixture
-def speak(peer):
-    """Return a function: what publishes on a topic that has a reader."""
-
-    def publish_on(message_type, topic):
-        publisher = peer.node.create_publisher(message_type, topic, 10)
-        peer.spin_until(publisher.get_subscription_count, f'a reader of {topic}')
-        return publisher.publish
-
-    return publish_on
-
-
 def reliable(*topics):
     """Return the parameters with which nothing sent to these topics is lost."""
     return {f'qos_overrides./{each}.subscription.reliability': 'reliable' for each in topics}
@@ -51,7 +39,7 @@ def check(reference, field, names, values, joints):
 # -- trajectories and arrays ---------------------------------------------------------------------
 
 
-def test_arrays(active_bridge, reference, hear, speak, peer):
+def test_arrays(active_bridge, reference, hear, peer):
     """Arrays are in the orders of the parameters, whatever the layout says; else dropped whole."""
     from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
@@ -63,7 +51,7 @@ def test_arrays(active_bridge, reference, hear, speak, peer):
     message.layout.dim = [MultiArrayDimension(label='nonsense', size=99, stride=7)]
     message.layout.data_offset = 1
     for field in reference.FIELDS:
-        send = speak(Float64MultiArray, f'{field}_commands')
+        send = peer.publisher(f'{field}_commands', kind=Float64MultiArray).publish
         arrays = hear(node, Float64MultiArray, f'actuator_{field}_commands')
         del commands[:]
         for data in ((), (1.0,) * 4, (math.inf, 1.0, 1.0)):
@@ -86,7 +74,7 @@ def test_arrays(active_bridge, reference, hear, speak, peer):
 # -- drivers -------------------------------------------------------------------------------------
 
 
-def test_drivers_that_use_the_same_names(active_bridge, reference, hear, speak, peer):
+def test_drivers_that_use_the_same_names(active_bridge, reference, hear, peer):
     """Each driver is told of its own motors, by its names, on each kind of topic, and is heard."""
     from std_msgs.msg import Float64MultiArray
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -115,7 +103,7 @@ def test_drivers_that_use_the_same_names(active_bridge, reference, hear, speak, 
     point = JointTrajectoryPoint(positions=[0.5, -0.25])
     point.time_from_start.sec = 1
     plan = JointTrajectory(joint_names=['roll', 'pitch'], points=[point])
-    speak(JointTrajectory, 'joint_trajectory')(plan)
+    peer.publisher('joint_trajectory', kind=JointTrajectory).publish(plan)
     for place, names in motors.items():
         arrays, trajectories = heard[place]
         peer.spin_until(lambda a=arrays, t=trajectories: a and t, 'array and trajectory')

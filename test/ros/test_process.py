@@ -238,8 +238,7 @@ def test_messages_that_were_read_keep_no_memory(start, peer):
 
     child = start('-c', PRELUDE + HOARD + MAIN, 'auto')
     child.wait_for('ready')
-    publisher = peer.node.create_publisher(String, 'large', QUEUE)
-    peer.spin_until(publisher.get_subscription_count)
+    publisher = peer.publisher('large', QUEUE, kind=String)
     for _ in range(QUEUE):
         publisher.publish(String(data='x' * (LARGE << 20)))
     assert publisher.wait_for_all_acked(Duration(seconds=60.0))

@@ -206,8 +206,7 @@ def test_numbers_are_set_at_rest(peer, active_bridge, harness, reference, robot)
             assert each in message
     assert peer.parameters([LIFT, ROLL]) == before
     assert robot.store(harness, **elbow).successful
-    for transition in ('deactivate', 'activate'):
-        assert peer.change_state(transition)
+    peer.pass_through('deactivate', 'activate')
     robot.feed()
     assert robot.zero().success
     assert robot.store(harness, **{LIFT: 1.0}).successful
