@@ -33,20 +33,15 @@ from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.transmissions import MapReport
 
 
-class _Time:
-    """A clock that is set by hand."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def time():
     """Return a clock that is set by hand."""
-    return _Time()
+
+    def clock():
+        return clock.now
+
+    clock.now = 100.0
+    return clock
 
 
 def values_of(status):
@@ -134,13 +129,11 @@ def test_the_log_says_begin_and_end(time):
 @given(st.lists(st.booleans(), min_size=30, max_size=120))
 def test_what_comes_and_goes_floods_no_log(looks):
     """A trouble that comes and goes is at most one line per 5 s; a lasting one is logged."""
-    time = _Time()
-    log, times = diagnostics.TroubleLog(time), []
     looks = [*looks, *[looks[-1]] * 11]
-    for is_there in looks:
-        time.now += 1.0
+    log, times = diagnostics.TroubleLog(lambda: second), []
+    for second, is_there in enumerate(looks):
         lines = log.list_log_lines(statuses_of(*[ODD] * is_there))
-        times += [(time.now, level) for level, _ in lines]
+        times += [(second, level) for level, _ in lines]
     assert all(b - a >= 5.0 for (a, _), (b, _) in itertools.pairwise(times))
     assert [level for _, level in times] == ([WARN, OK] * len(times))[: len(times)]
     assert looks[-1] == (len(times) % 2 == 1)

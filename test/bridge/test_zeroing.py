@@ -39,13 +39,14 @@ def linkage(mechanisms):
     return mechanisms['hip', 'knee']
 
 
-def zero(robot, wanted, position, velocity=None, held=()):
+def zero(robot, wanted, position, velocity=None, held=(), settled=()):
     """Work offsets out; positions and velocities of actuators as given, by default at rest."""
     actuators = np.full((3, len(robot.actuator_names)), NAN)
     actuators[0] = position
     actuators[1] = 0.0 if velocity is None else velocity
     is_held = np.array([name in held for name in robot.joint_names])
-    return compute_zero_offsets(robot, wanted, actuators, held=is_held, max_velocity=0.01)
+    more = {'held': is_held, 'max_velocity': 0.01, 'settled': settled}
+    return compute_zero_offsets(robot, wanted, actuators, **more)
 
 
 def zeroed(robot, changes, position, names=()):
@@ -278,13 +279,10 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     travels = np.full(len(joints), travel)
     assert list_settled_joints(robot, wanted, positions, is_open, travels) == settled
     del wanted['j']  # it passes, and has no offset
-    actuators = np.zeros((3, len(positions)))
-    actuators[0] = np.nan_to_num(positions)
-    more = {'held': np.zeros(len(joints), dtype=bool), 'max_velocity': 0.01, 'settled': settled}
-    changes = compute_zero_offsets(robot, wanted, actuators, **more)
+    positions = np.nan_to_num(positions)
+    changes = zero(robot, wanted, positions, settled=settled)
     assert [change.member_name for change in changes] == ([] if settled else [*wanted])
-    more['held'][robot.joint_names.index('roll')] = True
-    assert outcome(compute_zero_offsets, robot, wanted, actuators, **more) == 'held'
+    assert outcome(zero, robot, wanted, positions, held=('roll',), settled=settled) == 'held'
 
 
 def test_a_joint_without_an_offset_can_be_settled():
@@ -293,7 +291,5 @@ def test_a_joint_without_an_offset_can_be_settled():
     known = np.array([True])
     there = list_settled_joints(robot, {'j': 1.0}, np.array([1.01]), known, np.array([6.0]))
     assert there == ('j',)
-    more = {'held': ~known, 'max_velocity': 0.01}
-    actuators = np.array([[1.01], [0.0], [NAN]])
-    assert compute_zero_offsets(robot, {'j': 1.0}, actuators, settled=there, **more) == ()
-    assert outcome(compute_zero_offsets, robot, {'j': 1.0}, actuators, **more) == 'no_offset'
+    assert zero(robot, {'j': 1.0}, [1.01], settled=there) == ()
+    assert outcome(zero, robot, {'j': 1.0}, [1.01]) == 'no_offset'
