@@ -18,7 +18,6 @@ from transmission_bridge.drivers.host import START
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 SUPPORT = Path(__file__).parents[1] / 'support'
-BRIDGE, DRIVER = 'transmission_bridge.ros.bridge_main', 'transmission_bridge.ros.driver_main'
 SIMULATED = 'transmission_bridge/SimulatedDriver'
 
 #: Longest end of a process with a driver that hangs, which takes 2.3 s if the machine is not busy
@@ -58,7 +57,7 @@ class Hosted:
     :ivar process: The process.
     """
 
-    def __init__(self, start_process, folder, **parameters):
+    def __init__(self, start_process, folder, module='bridge_main', **parameters):
         self._script = folder / 'script'
         self._log = Path(f'{self._script}.log')
         self.say()
@@ -67,7 +66,7 @@ class Hosted:
         urdf.write_text(make_urdf({'arm': ('scripted_driver/Scripted', ['a', 'b'])}, inside))
         words = [word for each in parameters.items() for word in ('-p', '{}:={}'.format(*each))]
         self.process = start_process(
-            BRIDGE,
+            f'transmission_bridge.ros.{module}',
             *('--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py', '--ros-args', *words),
         )
 
@@ -297,27 +296,19 @@ def test_hosted_drivers_beside_one_on_a_topic(make_bridge, peer, harness):
 
 def test_a_driver_alone_on_topics(start_process, tmp_path, meet):
     """It follows commands for its motors, ends rates without new ones, and ends in order."""
-    script = tmp_path / 'script'
-    script.write_text('{}')
-    urdf = tmp_path / 'robot.urdf'
-    inside = f'<param name="script">{script}</param>'
-    urdf.write_text(make_urdf({'arm': ('scripted_driver/Scripted', ['a'])}, inside))
-    process = start_process(DRIVER, '--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py')
-    peer = meet('driver_node')
-    states = peer.listen('actuator_states')
-    send = peer.publisher('actuator_commands')
+    alone, peer = Hosted(start_process, tmp_path, 'driver_main'), meet('driver_node')
+    states, send = peer.listen('actuator_states'), peer.publisher('actuator_commands')
     peer.spin_until(lambda: states, 'states')
 
     peer.send(send, Message(('other', 'm_a'), position=(9.0, 0.5)))
-    peer.spin_until(lambda: states[-1].position.tolist() == [0.5], 'the position')
+    peer.spin_until(lambda: states[-1].position.tolist() == [0.5, 0.0], 'the position')
     peer.send(send, Message(('m_a',), velocity=(0.25,)))
     peer.spin_until(
-        lambda: any(each.velocity.tolist() == [0.25] for each in states), 'the velocity'
+        lambda: any(each.velocity.tolist() == [0.25, 0.0] for each in states), 'the velocity'
     )
-    peer.spin_until(lambda: states[-1].velocity.tolist() == [0.0], 'the end of the velocity')
-    process.ends_well()
-    calls = Path(f'{script}.log').read_text().splitlines()
-    assert calls[-2:] == ['deactivate', 'cleanup']
+    peer.spin_until(lambda: states[-1].velocity.tolist() == [0.0, 0.0], 'its end')
+    alone.process.ends_well()
+    assert alone.calls()[-2:] == ['deactivate', 'cleanup']
 
 
 def test_a_latched_description_is_there_when_the_node_is_configured(

@@ -6,13 +6,14 @@
 import math
 
 import casadi as ca
+from hypothesis import assume, example, given, strategies as st
 import numpy as np
 import pytest
 from zoo import mechanisms as m
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.interfaces import DIRECTIONS
-from transmission_bridge.transmissions import transmission
+from transmission_bridge.transmissions import MapReport, transmission
 
 
 def guided(t, q):
@@ -80,6 +81,39 @@ def test_position_and_slope_are_those_of_another_derivation(name):
         assert np.abs(derivation(t, x) - y).max() <= 1e-13 * (1.0 + np.abs(y).max())
         error = np.abs(slopes - slope_of(derivation, t, x)).max()
         assert error <= 1e-12 * np.abs(slopes).max()
+
+
+# -- the ends of a crank-slider -------------------------------------------------------------------
+
+
+@example(0.125, 0.125, 0.125, -1e-121)
+@example(0.125, 0.125, 0.125, math.pi)
+@given(st.floats(0.02, 0.2), st.floats(0.02, 0.4), st.floats(-0.2, 0.2), st.floats(-9.0, 9.0))
+def test_the_domain_ends_where_the_linkage_does(crank, rod, offset, angle):
+    """Whatever the dimensions, no position within the domain is unreachable, and all come back."""
+    assume(abs(offset) < 0.95 * (crank + rod))
+    # Where three lengths nearly make a line, the ends of the domain nearly coincide.
+    critical = [crank + offset, crank - offset, -crank + offset, -crank - offset]
+    assume(min(abs(rod - length) for length in critical) > 1e-3)
+    height = abs(crank * np.sin(angle) - offset)
+    # Rounding decides of a rod that is stretched at the crank angle itself.
+    assume(height <= rod or height > rod * (1.0 + 1e-12))
+    if height > rod:
+        with pytest.raises(TransmissionError, match='open at its crank angle'):
+            m.guided(crank, rod, offset, angle)
+        return
+    t = m.guided(crank, rod, offset, angle).with_max_gain(1e8)
+    assert t.domain.lower[0] <= 0.0 <= t.domain.upper[0]
+    report = MapReport()
+    shares = np.linspace(1e-4, 1.0 - 1e-4, 200)[:, np.newaxis]
+    q = np.array(t.domain.lower) + t.domain.span * shares
+    s = t.joint_to_actuator('position', q, report=report)
+    back = t.actuator_to_joint('position', s, report=report)
+    assert report.counts == {}
+    rising = np.diff(s[:, 0])
+    assert (rising > 0.0).all() or (rising < 0.0).all()
+    slope = np.abs(t.joint_to_actuator('velocity', np.ones_like(q), at=q))
+    assert (np.abs(back - q) <= 1e-13 * (crank + rod) / slope * (1.0 + 1.0 / crank)).all()
 
 
 # -- what is refused -----------------------------------------------------------------------------
