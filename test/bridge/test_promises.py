@@ -399,11 +399,8 @@ class _Machine:
     # -- drivers ---------------------------------------------------------------------------------
 
     def publish(self, dice, space):
-        own = [
-            name
-            for name in self.facts.motors
-            if self.facts.place(name)[0] == space and name not in self.left_out
-        ]
+        here = [name for name in self.facts.motors if self.facts.place(name)[0] == space]
+        own = [name for name in here if name not in self.left_out]
         if not own:
             return
         values, names = [[], []], []

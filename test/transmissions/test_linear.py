@@ -77,13 +77,8 @@ def test_coefficients_are_products_of_the_declared_factors(shape, is_closed):
         return Matrix(matrix, inverse=inverse, joint_ratio=joints, actuator_ratio=actuators)
 
     base = build(values)
-    declared = {
-        path
-        for kind in kinds
-        for row in base.list_factors(*kind)
-        for factors in row
-        for path, _ in factors
-    }
+    rows = [row for kind in kinds for row in base.list_factors(*kind)]
+    declared = {path for row in rows for factors in row for path, _ in factors}
     n_joints, n_actuators = shape
     expected = set(paths) | {('lead',)}
     if not is_closed and n_joints != n_actuators:

@@ -64,12 +64,9 @@ def robot_of(*kinds):
 
 def outputs_of(robot, direction, name=''):
     """Return the places of the outputs of one transmission, or of all."""
-    return [
-        place
-        for binding in robot.bindings
-        if name in ('', binding.spec.name)
-        for place in (binding.joints if direction == 'actuator_to_joint' else binding.actuators)
-    ]
+    side = 'joints' if direction == 'actuator_to_joint' else 'actuators'
+    chosen = [each for each in robot.bindings if name in ('', each.spec.name)]
+    return [place for each in chosen for place in getattr(each, side)]
 
 
 def inputs_of(robot, direction, name=''):
@@ -110,12 +107,8 @@ def instants_of(robot, direction, count, seed):
 def by_arrays(robot, direction, rows, at=None, last=None):
     """Return the three rows by three maps, each by itself and at its own position."""
     at = [rows[0]] * 3 if at is None else at
-    return np.array(
-        [
-            robot.map(direction, interface, row, at=place, guess=last)
-            for interface, row, place in zip(FIELDS, rows, at, strict=True)
-        ]
-    )
+    given = zip(FIELDS, rows, at, strict=True)
+    return np.array([robot.map(direction, *each, at=x, guess=last) for *each, x in given])
 
 
 def reasons_of(robot, direction, rows):

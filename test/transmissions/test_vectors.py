@@ -20,11 +20,6 @@ from transmission_bridge.transmissions import (
 
 #: The dialect of descriptions that a peer reads.
 DIALECTS = {'ros1': 'ros_control', 'ros2': 'ros2_control'}
-TYPES = {
-    'simple': 'transmission_interface/SimpleTransmission',
-    'differential': 'transmission_interface/DifferentialTransmission',
-    'four_bar_linkage': 'transmission_interface/FourBarLinkageTransmission',
-}
 REGISTRY = Registry()
 PAIRS = {'differential': DifferentialTransmission, 'four_bar_linkage': FourBarLinkageTransmission}
 NUMBERS = ('actuator_reduction', 'joint_reduction', 'joint_offset')
@@ -57,7 +52,8 @@ def describe(case, dialect, **more):
         )
         for side, columns in (('joint', (jr, offset)), ('actuator', (ar,)))
     )
-    spec = TransmissionSpec('t', TYPES[case['kind']], dialect, joints, actuators, **more)
+    kind = f'transmission_interface/{case["kind"].title().replace("_", "")}Transmission'
+    spec = TransmissionSpec('t', kind, dialect, joints, actuators, **more)
     return RobotTransmissions(RobotDescription('robot', transmissions=(spec,)), registry=REGISTRY)
 
 
