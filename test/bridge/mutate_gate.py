@@ -21,9 +21,18 @@ import tempfile
 import tokenize
 
 _PACKAGE = Path(__file__).parents[2] / 'transmission_bridge'
-_FILES = ('gate.py', 'arrays.py', 'ledger.py', 'states/knowledge.py', 'motion.py')
-_FILES += tuple(f'rules/{name}.py' for name in ('rule', 'joint_rules', 'actuator_rules'))
-_FILES += ('interface_history.py', 'inputs.py')
+_FILES = (
+    'gate.py',
+    'arrays.py',
+    'ledger.py',
+    'states/knowledge.py',
+    'motion.py',
+    'rules/rule.py',
+    'rules/joint_rules.py',
+    'rules/actuator_rules.py',
+    'interface_history.py',
+    'inputs.py',
+)
 
 #: The state machine last: it takes longer.
 _TESTS = ('gate', 'stalls', 'knowledge', 'commands', 'motor_limits', 'promises')

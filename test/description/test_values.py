@@ -16,8 +16,10 @@ from transmission_bridge.description.document.values import read_number, ValueFa
 GRAMMAR = r'[+-]?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][+-]?[0-9]{1,2})?\s?'
 NUMBERS = st.from_regex(GRAMMAR, fullmatch=True) | st.floats().map(str)
 #: Texts that chance hardly finds.
-EDGES = ['1,5', '1e400', '-1e-400', '0e-999', '5.', '.', '1e', '1_000', '٣', '4.9e-324']
-EDGES += ['2e-324', '1.7976931348623157e308', '\u00a05']
+EDGES = [
+    '1,5', '1e400', '-1e-400', '0e-999', '5.', '.', '1e', '1_000', '٣', '\u00a05', '4.9e-324',
+    '2e-324', '1.7976931348623157e308',
+]  # fmt: skip
 
 
 @given(st.text('0123456789+-.eE_ xnaif,٣½\u00a0', max_size=12) | st.text(max_size=6) | NUMBERS)

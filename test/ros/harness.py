@@ -163,8 +163,12 @@ PATIENT = {'state_timeout': 0.0, 'command_timeout': 3600.0}
 BRIDGE = 'transmission_bridge'
 
 #: State after each transition that does not shut down.
-GOALS = {'configure': 'inactive', 'activate': 'active', 'deactivate': 'inactive'}
-GOALS['cleanup'] = 'unconfigured'
+GOALS = {
+    'configure': 'inactive',
+    'activate': 'active',
+    'deactivate': 'inactive',
+    'cleanup': 'unconfigured',
+}
 
 
 def new_context():

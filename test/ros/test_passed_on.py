@@ -81,8 +81,11 @@ def test_drivers_that_use_the_same_names(active_bridge, reference, hear, peer):
 
     motors = {'one/': {'M': 'left'}, 'two/': {'N': 'winch', 'M': 'right'}}
     topics = [f'{place}actuator_states' for place in motors]
-    names = ['one/actuator_states:M=left', 'two/actuator_states:N=winch']
-    names.append('two/actuator_states:M=right')
+    names = [
+        f'{place}actuator_states:{name}={motor}'
+        for place, own in motors.items()
+        for name, motor in own.items()
+    ]
     options = {'actuator_state_topics': topics, 'actuator_names': names}
     node = active_bridge({**options, 'command_actuators': ['right', 'left']})
     joints = {'roll': 0.5, 'pitch': -0.25, 'lift': 1.0}

@@ -41,18 +41,12 @@ from std_msgs.msg import String
 
 rclpy.init()
 node = LifecycleNode('plain')
-
-def executor_of(name):
-    if name == 'single_threaded':
-        return SingleThreadedExecutor()
-    from rclpy.experimental.events_executor import EventsExecutor
-    return EventsExecutor()
 """
 
 
 #: At a signal rclpy shuts the context down before the node hears of it.
 SIGNALS = """
-executor = executor_of('single_threaded')
+executor = SingleThreadedExecutor()
 executor.add_node(node)
 node.create_timer(0.01, lambda: os.kill(os.getpid(), signal.SIGTERM))
 try:
@@ -65,9 +59,10 @@ os._exit(0)
 
 #: The events executor cannot call a callback of two arguments: it passes them as one.
 TUPLE = """
+from rclpy.experimental.events_executor import EventsExecutor
 publisher = node.create_publisher(String, 'told', 10)
 node.create_subscription(String, 'told', lambda sample, info: print('two'), 10)
-executor = executor_of('events')
+executor = EventsExecutor()
 executor.add_node(node)
 try:
     for _ in range(100):
@@ -87,13 +82,12 @@ unknown = SetParameters.Request(parameters=[Parameter(name='a', value=ParameterV
 impossible = ChangeState.Request()
 impossible.transition.id = 2
 node.declare_parameter('a', 1)
-kind, name, request = {
-    'unknown': (SetParameters, 'plain/set_parameters', unknown),
-    'impossible': (ChangeState, 'plain/change_state', impossible),
-}[WHAT]
+kind, name, request = SetParameters, 'plain/set_parameters', unknown
+if WHAT == 'impossible':
+    kind, name, request = ChangeState, 'plain/change_state', impossible
 asking = rclpy.create_node('asking')
 client = asking.create_client(kind, name)
-executor = executor_of('single_threaded')
+executor = SingleThreadedExecutor()
 executor.add_node(node)
 executor.add_node(asking)
 while not client.service_is_ready():
