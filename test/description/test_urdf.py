@@ -259,9 +259,7 @@ def test_what_cannot_be_read_is_left_out(bad):
 
 def test_acceleration_in_a_limit_is_one_information():
     """Only ``<ros2_control>`` has limits of accelerations; the other limits count."""
-    limit = '<limit lower="-1" upper="1" velocity="2" effort="3" acceleration="4"/>'
-    text = f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{limit}</joint>'
-    loaded = load(f'<robot name="r"><link name="a"/><link name="b"/>{text}</robot>')
-    (finding,) = loaded.findings
+    limit = LIMIT.replace('/>', ' acceleration="5"/>')
+    loaded, finding = find_only(one_joint(limit, 'revolute'))
     assert (finding.severity, finding.path) == ('info', '/robot/joint/limit')
-    assert compute_limits(loaded, ['j'])[1, :, 0].tolist() == [1.0, 2.0, 3.0, math.inf]
+    assert compute_limits(loaded, ['j'])[1, :, 0].tolist() == [2.0, 3.0, 4.0, math.inf]

@@ -163,24 +163,19 @@ def test_units_of_a_shared_actuator_are_given_once(place):
     assert path.make_joint_state().position == pytest.approx([math.tau / 10.0, math.tau])
 
 
-def test_units_given_by_two_transmissions_are_an_error():
-    """Whose units hold would be a guess, and one of them live."""
-    robot = shared(first=TURN, second=TURN)
-    assert robot.joint_names == ('j',)
-    assert "transmission 'first' also sets the units of 'm'" in str(robot.findings)
-
-
-@pytest.mark.parametrize('broken', [
+@pytest.mark.parametrize(('given_units', 'joints', 'sentence'), [
+    ({'first': TURN, 'second': TURN}, ('j',), "also sets the units of 'm'"),
     # Refused by the builder, and refused as it is read.
-    {'first': TURN + DEG},
-    {'first': TURN, 'reduction': '0'},
-    {'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'},
+    ({'first': TURN + DEG}, (), "sets the units of 'm': rejected"),
+    ({'first': TURN, 'reduction': '0'}, (), "sets the units of 'm': rejected"),
+    ({'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'}, (),
+     "sets the units of 'm': rejected"),
 ])  # fmt: skip
-def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(broken):
-    """An actuator whose units were lost with a transmission moves no other joint either."""
-    robot = shared(**broken)
-    assert robot.joint_names == ()
-    assert "transmission 'first' sets the units of 'm': rejected" in str(robot.findings)
+def test_units_that_would_be_a_guess_are_an_error(given_units, joints, sentence):
+    """Of two that set them, or of a refused one: an actuator in other units moves no joint."""
+    robot = shared(**given_units)
+    assert robot.joint_names == joints
+    assert f"transmission 'first' {sentence}" in str(robot.findings)
 
 
 # -- joints that pass through --------------------------------------------------------------------
