@@ -168,19 +168,17 @@ def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
 
 def test_a_file_and_the_command_line(meet, harness, reference, start_process, tmp_path):
     """Of a real file, of ``-p`` and of requests, ``nan``, ``off`` and integers are as meant."""
-    path = harness.parameter_file(
-        tmp_path / 'bridge.yaml',
-        {
-            'robot_description': harness.quoted(reference.URDF),
-            'state_timeout': '10',
-            'zero_positions': '[0, 1]',
-            'unknown_joints': 'nan',
-            'limits': 'off',
-            'actuator_names': '[]',
-            'autostrt': 'true',
-            LIFT: '8',
-        },
-    )
+    given = {
+        'robot_description': harness.quoted(reference.URDF),
+        'state_timeout': '10',
+        'zero_positions': '[0, 1]',
+        'unknown_joints': 'nan',
+        'limits': 'off',
+        'actuator_names': '[]',
+        'autostrt': 'true',
+        LIFT: '8',
+    }
+    path = harness.parameter_file(tmp_path / 'bridge.yaml', given)
     process = start_process(
         'transmission_bridge.ros.bridge_main',
         *('--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
