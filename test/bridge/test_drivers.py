@@ -15,10 +15,8 @@ from zoo.elements import leg, load, maps, params, ratio, transmission, urdf
 from transmission_bridge.bridge.actuator_drivers import DriverNames, DriverUnits
 from transmission_bridge.bridge.states.sensors import SensorPath
 from transmission_bridge.bridge.states.state_map import DriverIndex
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import Layout
-from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
 FIELDS = ('position', 'velocity', 'effort')
@@ -170,10 +168,8 @@ def twins():
         matrix = params(matrix='1 0.5; 0.2 1; 0.4 0.3')
         motors = {'pull': own['pull'], 'push': ''}
         text += transmission('tendons', 'Coupled', ('x', 'y', 'z'), motors, matrix)
-        robot = RobotTransmissions(
-            load_description(urdf(NAMES, text)),
-            actuator_units={'alone': 'position_unit:deg'} if units else {},
-        )
+        more = {'alone': 'position_unit:deg'} if units else {}
+        robot = load(urdf(NAMES, text), actuator_units=more)
         assert [each for each in robot.findings if each.severity != 'info'] == []
         assert robot.joint_names == NAMES
         return robot

@@ -12,16 +12,14 @@ from state_paths import outcome, record, state_path
 import states_model
 from world import World
 from zoo import reference
-from zoo.elements import ANKLE, maps, ratio, transmission, urdf
+from zoo.elements import ANKLE, load, maps, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
-from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
 
@@ -182,8 +180,7 @@ def declared(plugin, **options):
         f'<ros2_control name="second" type="sensor"><hardware><plugin>{plugin}</plugin></hardware>'
         '<joint name="twice"><state_interface name="velocity"/></joint></ros2_control></robot>'
     )
-    description = load_description(text.replace('</robot>', second), strict=True)
-    return state_path(RobotTransmissions(description), **options)
+    return state_path(load(text.replace('</robot>', second), strict=True), **options)
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])

@@ -14,7 +14,6 @@ from zoo.elements import load
 from zoo.linkages import joint, robot, starts, with_balls
 from zoo.mechanisms import single
 
-from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
@@ -138,8 +137,8 @@ def test_no_sample_is_mapped_to_another_turn(most, direction):
 def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
     """The full solver is left a hundredth of the samples, and a sample alone has the same bits."""
     if name == 'ball joints':
-        ankle = load_description(with_balls(linkages['push_rod_ankle']))
-        t, reachable = RobotTransmissions(ankle).transmissions['ankle'], 0.3
+        ankle = load(with_balls(linkages['push_rod_ankle']))
+        t, reachable = ankle.transmissions['ankle'], 0.3
     else:
         t, reachable = SAME[name]()[1], 0.5
     middle = (np.array(t.domain.lower) + t.domain.upper) / 2.0
