@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One behaviour for the whole suite, and what several of its rooms share."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import json

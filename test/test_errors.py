@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of errors: whatever names hold, a sentence shows it, stays short and is one sentence."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 

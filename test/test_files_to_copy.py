@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files to copy: the example robots are right, and the bridge takes the parameter file."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 import re
 
@@ -14,7 +12,7 @@ import pytest
 
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.description import load_description
-from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, interfaces_of, JOINT_TO_ACTUATOR
+from transmission_bridge.interfaces import DIRECTIONS, interfaces_of
 from transmission_bridge.resources import resource
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -35,28 +33,24 @@ def test_nothing_is_odd_in_it(robot):
     assert robot.pass_through == ()
 
 
-def mechanism(robot):
-    """Return its links and joints without the lines at which they stand."""
-    return [replace(part, line=None, path='') for part in (*robot.links, *robot.joints)]
-
-
 def test_both_dialects_are_one_robot():
     """Links, joints and names are the same, in one order."""
-    assert mechanism(ARM.description) == mechanism(ARM_ROS1.description)
+    one, other = (
+        [replace(part, line=None, path='') for part in (*each.links, *each.joints)]
+        for each in (ARM.description, ARM_ROS1.description)
+    )
+    assert one == other
     assert [joint.name for joint in ARM.description.joints if joint.is_scalar] == JOINTS
     for robot in (ARM, ARM_ROS1):
         assert [*robot.joint_names] == JOINTS
         assert [*robot.actuator_names] == MOTORS
 
 
-WAYS = {'actuator_to_joint': ACTUATOR_TO_JOINT, 'joint_to_actuator': JOINT_TO_ACTUATOR}
-
-
-@pytest.mark.parametrize('way', WAYS)
+@pytest.mark.parametrize('way', DIRECTIONS)
 @given(values)
 def test_both_dialects_map_alike(way, given_values):
     """Every interface gives the same numbers, bit for bit."""
-    for interface in interfaces_of(WAYS[way]):
+    for interface in interfaces_of(way):
         a, b = (getattr(robot, way)(interface, given_values) for robot in (ARM, ARM_ROS1))
         np.testing.assert_array_equal(a, b)
         assert np.isfinite(a).all()

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allowed imports between rooms."""
 
-from __future__ import annotations
-
 import ast
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module

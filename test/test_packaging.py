@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is published about the package agrees with itself, and imports what it gives late."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import itertools
 from pathlib import Path
@@ -33,6 +31,11 @@ def test_versions_agree():
     lines = (ROOT / 'CHANGELOG.rst').read_text(encoding='utf-8').splitlines()
     headings = [line for line, rule in itertools.pairwise(lines) if rule and set(rule) == {'-'}]
     assert headings[0] == 'Forthcoming' or headings[0].startswith(version)
+    # colcon installs the example package, and runs its own tests (.ci/colcon).
+    example = ROOT / 'examples' / 'custom_transmission'
+    assert '<version>0.1.0</version>' in (example / 'package.xml').read_text(encoding='utf-8')
+    assert "version='0.1.0'" in (example / 'setup.py').read_text(encoding='utf-8')
+    assert (example / 'resource' / 'custom_transmission').exists()
 
 
 @pytest.mark.filterwarnings('ignore:nodes.Node.traverse:DeprecationWarning')

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A signal ends a command wherever it comes, and is a request to stop for a node."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 import os
 import signal

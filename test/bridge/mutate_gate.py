@@ -9,8 +9,6 @@ touched: each change runs on a copy. Run by hand, for example after a change of 
 arguments ``FILE`` and ``FILE:LINE`` choose changes.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 import io

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands and trajectories: what is refused and counted (what is sent: promises.py)."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, strategies as st

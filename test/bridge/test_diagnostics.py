@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostics: totals, and the troubles since the last look."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -35,20 +33,15 @@ from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.transmissions import MapReport
 
 
-class _Time:
-    """A clock that is set by hand."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def time():
     """Return a clock that is set by hand."""
-    return _Time()
+
+    def clock():
+        return clock.now
+
+    clock.now = 100.0
+    return clock
 
 
 def values_of(status):
@@ -136,13 +129,11 @@ def test_the_log_says_begin_and_end(time):
 @given(st.lists(st.booleans(), min_size=30, max_size=120))
 def test_what_comes_and_goes_floods_no_log(looks):
     """A trouble that comes and goes is at most one line per 5 s; a lasting one is logged."""
-    time = _Time()
-    log, times = diagnostics.TroubleLog(time), []
     looks = [*looks, *[looks[-1]] * 11]
-    for is_there in looks:
-        time.now += 1.0
+    log, times = diagnostics.TroubleLog(lambda: second), []
+    for second, is_there in enumerate(looks):
         lines = log.list_log_lines(statuses_of(*[ODD] * is_there))
-        times += [(time.now, level) for level, _ in lines]
+        times += [(second, level) for level, _ in lines]
     assert all(b - a >= 5.0 for (a, _), (b, _) in itertools.pairwise(times))
     assert [level for _, level in times] == ([WARN, OK] * len(times))[: len(times)]
     assert looks[-1] == (len(times) % 2 == 1)
@@ -291,11 +282,6 @@ def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, l
     assert inspect_input(statistics, Peers('/a', ['x']), EventHistory(), look, 1.0).level == level
 
 
-def commands(statistics, counts, window, unheard=''):
-    """Return the status of a source of commands."""
-    return inspect_commands(statistics, counts, window, unheard)
-
-
 def test_commands(time):
     """Clamps, partial refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
@@ -304,7 +290,7 @@ def test_commands(time):
     counts.clamped['lift'], counts.limited['roll'], counts.contested['pitch'] = 3, 2, 1
     counts.shares['lift'] = 0.4
     for _ in range(2):
-        status = commands(statistics, counts, window)
+        status = inspect_commands(statistics, counts, window, '')
         assert status.name == 'commands of joint_commands'
         assert set(troubles_of(status).values()) == {WARN}
     expected = {
@@ -314,9 +300,9 @@ def test_commands(time):
     }  # fmt: skip
     assert expected.items() <= values_of(status).items()
     time.now += 5.0
-    assert commands(statistics, counts, window).level == OK
+    assert inspect_commands(statistics, counts, window, '').level == OK
     counts.contested['pitch'] += 1
-    status = commands(statistics, counts, window)
+    status = inspect_commands(statistics, counts, window, '')
     assert (status.level, status.message) == (WARN, 'contested now: pitch')
 
 
@@ -331,11 +317,12 @@ def test_commands_that_nobody_hears(time):
         (2, '/actuator_commands', WARN),
     ):
         statistics.received = received
-        status = commands(statistics, CommandCounts(), window, unheard)
+        status = inspect_commands(statistics, CommandCounts(), window, unheard)
         assert status.level == level
     assert status['no subscriber'].startswith('/actuator_commands: ')
     time.now += 5.0
-    assert commands(statistics, CommandCounts(), window, '/actuator_commands').level == OK
+    status = inspect_commands(statistics, CommandCounts(), window, '/actuator_commands')
+    assert status.level == OK
 
 
 # -- the robot -----------------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drivers have names of their own for their actuators, topics of their own, and other units."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, strategies as st
@@ -12,15 +10,13 @@ import numpy as np
 import pytest
 from state_paths import record, StatePath
 from world import check_ratios, reason, way, World
-from zoo.elements import leg, maps, params, ratio, transmission, urdf
+from zoo.elements import leg, load, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.actuator_drivers import DriverNames, DriverUnits
 from transmission_bridge.bridge.states.state_map import DriverIndex
-from transmission_bridge.bridge.states.states import SensorPath, States
-from transmission_bridge.description import load_description
+from transmission_bridge.bridge.states.states import SensorPath
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.records import Layout
-from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
 FIELDS = ('position', 'velocity', 'effort')
@@ -49,12 +45,6 @@ def bridge_with(entries):
     )
 
 
-def tell(plan, states, source, message):
-    """Have a driver give its states."""
-    layout = Layout(message.names, message.lengths)
-    states.merge_message(plan, source, layout, message, (1, 0))
-
-
 def test_namespaces_of_the_drivers():
     """A command and a trajectory note the namespaces that they were sent to."""
     bridge = bridge_with(ARMS)
@@ -68,16 +58,15 @@ def test_namespaces_of_the_drivers():
 
 def test_a_driver_has_its_own_actuators_only():
     """On its topic no other name is known; on others the URDF's names are."""
-    plan = DriverIndex(ACTUATORS, ARMS)
-    states = States(plan)
-    left = 'left/actuator_states'
-    tell(plan, states, left, record(('M2', 'c', 'g'), [1.0, 8.0, 9.0]))
-    tell(plan, states, 'right/actuator_states', record(('M2',), [2.0]))
-    tell(plan, states, 'grippers', record(('g', 'M1'), [3.0, 9.0]))
-    np.testing.assert_array_equal(states.read_values(0.0)[0], [NAN, 1, NAN, 2, NAN, NAN, 3])
-    assert states.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
+    bridge, left = bridge_with(ARMS), 'left/actuator_states'
+    bridge.state(('M2', 'c', 'g'), left, position=[1.0, 8.0, 9.0])
+    bridge.state(('M2',), 'right/actuator_states', position=[2.0])
+    bridge.state(('g', 'M1'), 'grippers', position=[3.0, 9.0])
+    found = bridge.states.read_values(bridge.now)[0]
+    np.testing.assert_array_equal(found, [NAN, 1, NAN, 2, NAN, NAN, 3])
+    assert bridge.states.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
     with pytest.raises(MessageError, match=r'expected some of .M1., .M2., found .c.'):
-        tell(plan, states, left, record(('c',), [1.0]))
+        bridge.state(('c',), left, position=[1.0])
 
 
 def test_names_of_sensors_are_beside_those_of_states():
@@ -179,10 +168,8 @@ def twins():
         matrix = params(matrix='1 0.5; 0.2 1; 0.4 0.3')
         motors = {'pull': own['pull'], 'push': ''}
         text += transmission('tendons', 'Coupled', ('x', 'y', 'z'), motors, matrix)
-        robot = RobotTransmissions(
-            load_description(urdf(NAMES, text)),
-            actuator_units={'alone': 'position_unit:deg'} if units else {},
-        )
+        more = {'alone': 'position_unit:deg'} if units else {}
+        robot = load(urdf(NAMES, text), actuator_units=more)
         assert [each for each in robot.findings if each.severity != 'info'] == []
         assert robot.joint_names == NAMES
         return robot
@@ -245,7 +232,7 @@ def test_what_is_too_large_in_the_driver_s_unit_is_refused(name, mode):
     """Millimetres overflow where metres do not: a driver is never sent infinity."""
     text = transmission('t', 'Simple', ('x',), {'a': params(position_unit='mm')})
     units = {'y': 'position_unit:deg'}
-    robot = RobotTransmissions(load_description(urdf(('x', 'y'), text)), actuator_units=units)
+    robot = load(urdf(('x', 'y'), text), actuator_units=units)
     world = World(robot, limits='off')
     if mode != 'acceleration':
         assert reason(world.command, **{mode: {name: 1e308}}) == 'unmapped'

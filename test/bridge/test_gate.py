@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gate: what is sent to motors, by every route, and how it ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import re
 
@@ -28,10 +26,7 @@ from zoo.elements import (
 from zoo.robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
-from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.records import Layout
 
 # -- joints that follow --------------------------------------------------------------------------
 
@@ -412,10 +407,6 @@ def test_an_unknown_joint_is_left_out(plugin, is_alone):
 
 def test_a_robot_without_joints_ignores_and_stops():
     """A robot without joints is sent nothing, by a command without names, by time or at a stop."""
-    sent = []
-    world = Bridge(maps({}, ''), BridgeOptions(), sent.extend).gate
-    nothing = record((), ())
-    layout = Layout(nothing.names, (0, 0, 0))
-    world.send_joint_command(layout, nothing, (1, 0), 1.0)
-    assert world.end_expired_commands((1, 0), 9.0) == world.send_stop((1, 0), 9.0) == ()
-    assert not sent
+    world = World(maps({}, ''))
+    assert world.command_record(record((), ())) == world.wait(9.0) == world.stop() == {}
+    assert world.sent == []

@@ -3,23 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory ends with knowledge: numbers exist while the spell lasts in which they were sent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from state_paths import record
 from world import reason, World
-from zoo.elements import numbered, pair, ratio, simple, WRIST
+from zoo.elements import maps, numbered, pair, ratio, simple, WRIST
 
 from transmission_bridge.bridge.inputs import Entries
-from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
+from transmission_bridge.bridge.options.options import AUTO
 from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace
-from transmission_bridge.bridge.states.state_map import DriverIndex
-from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.messages.records import Layout
 
 TURN = 2.0 * math.pi
 WIDE = 'revolute lower="-9" upper="9" velocity="1" effort="50"'
@@ -48,18 +42,11 @@ class Wrist(World):
 # -- spells --------------------------------------------------------------------------------------
 
 
-class Heard:
+class Heard(World):
     """The states of two actuators, and when spells of the second one change."""
 
     def __init__(self, timeout=1.0):
-        self.plan = DriverIndex(('a', 'b'))
-        self.states, self.now = States(self.plan, BridgeOptions(state_timeout=timeout)), 10.0
-
-    def hear(self, names, driver='driver', **rows):
-        """Take a message."""
-        message = record(names, **rows)
-        layout = Layout(message.names, message.lengths)
-        self.states.merge_message(self.plan, driver, layout, message, (1, 0), self.now)
+        super().__init__(maps('ab'), state_timeout=timeout)
 
     def spell(self, row=0, actuator=1):
         """Return the number of the present spell, NaN: unknown."""
@@ -85,49 +72,40 @@ def test_when_a_spell_ends(how, timeout, lasts, ends):
     """At the timeout, and after 1 s of positions that are NaN or withdrawn, in all rows."""
     heard = Heard(timeout)
     begun = heard.now
-    heard.hear('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
+    heard.state('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
     before = heard.spell()
     for step in range(1, 8):
         heard.now = begun + 0.25 * step
         if how == 'left out':
-            heard.hear('a', position=(1.0,), velocity=(0.0,))
+            heard.state('a', position=(1.0,), velocity=(0.0,))
         elif how == 'nan':
-            heard.hear('ab', position=(1.0, math.nan), velocity=(0.0, 0.0))
+            heard.state('ab', position=(1.0, math.nan), velocity=(0.0, 0.0))
         elif how == 'withdrawn':
-            heard.hear('ab', velocity=(0.0, 0.0))
+            heard.state('ab', velocity=(0.0, 0.0))
         if step * 0.25 <= lasts:
             assert heard.spell() == before
         if ends and step * 0.25 >= ends:
             assert [math.isnan(heard.spell(row)) for row in range(3)] == [True] * 3
     if how in ('left out', 'nan'):
         assert heard.spell(actuator=0) == before
-    heard.hear('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
+    heard.state('ab', position=(1.0, 2.0), velocity=(0.0, 0.0))
     after = heard.spell()
     assert after == before if ends is None else after > before
     assert heard.spell(1) == heard.spell(2) == after
 
 
-def test_one_reading_that_is_not_a_number_ends_nothing():
-    """A glitch leaves what was sent as it is, also after a message without a look."""
-    heard = Heard()
-    heard.hear('ab', position=(1.0, 2.0))
-    before = heard.spell()
-    for value in (math.nan, 2.0, math.nan, math.nan, 2.0):
-        heard.now += 0.25
-        heard.hear('ab', position=(1.0, value))
-    assert heard.spell() == before
-
-
-def test_a_gap_that_nothing_looks_at_ends_a_spell():
-    """Readings resume before the next command: the spell is another one."""
-    heard = Heard()
-    heard.hear('ab', position=(1.0, 2.0))
-    before = heard.spell()
-    for value in (*[math.nan] * 8, 2.0):
-        heard.now += 0.25
-        heard.hear('ab', position=(1.0, value))
-    assert heard.spell() > before
-    # And its end is found again.
+def test_positions_that_are_no_numbers_end_a_spell_after_a_second():
+    """A glitch leaves what was sent as it is; after a gap that nothing looks at it is ended."""
+    glitches, gap = (math.nan, 2.0, math.nan, math.nan, 2.0), (*[math.nan] * 8, 2.0)
+    for values, is_same in ((glitches, True), (gap, False)):
+        heard = Heard()
+        heard.state('ab', position=(1.0, 2.0))
+        before = heard.spell()
+        for value in values:
+            heard.now += 0.25
+            heard.state('ab', position=(1.0, value))
+        assert heard.spell() == before if is_same else heard.spell() > before
+    # The end of the spell after the gap is found again.
     heard.now += 1.5
     assert math.isnan(heard.spell())
 
@@ -138,11 +116,11 @@ def test_the_first_reading_begins_a_spell():
     unheard = heard.spell()
     heard.now += 100.0
     assert heard.spell() == unheard
-    heard.hear('ab', velocity=(0.0, 0.0))
+    heard.state('ab', velocity=(0.0, 0.0))
     first = heard.spell()
     assert first > unheard
     heard.now += 0.5
-    heard.hear('ab', velocity=(0.0, 0.0))
+    heard.state('ab', velocity=(0.0, 0.0))
     assert heard.spell() == first
     heard.now += 1.5
     assert math.isnan(heard.spell())
@@ -153,10 +131,10 @@ def test_the_first_reading_begins_a_spell():
 def test_velocities_of_another_driver_do_not_make_an_actuator_known():
     """What counts are its positions, if it ever had one."""
     heard = Heard()
-    heard.hear('ab', position=(1.0, 2.0))
+    heard.state('ab', position=(1.0, 2.0))
     for _ in range(6):
         heard.now += 0.25
-        heard.hear('ab', 'other', velocity=(0.0, 0.0))
+        heard.state('ab', 'other', velocity=(0.0, 0.0))
     assert math.isnan(heard.spell())
 
 
@@ -263,26 +241,20 @@ def test_the_end_of_a_partner_after_a_gap_is_zero():
 # -- arrays --------------------------------------------------------------------------------------
 
 
-def after_a_gap(row):
-    """Return a pair with arrays, whose joints were commanded before a gap of the second motor."""
+@pytest.mark.parametrize('row', ['position', 'velocity', 'effort'])
+def test_no_array_has_a_number_from_before_a_gap(row):
+    """It is not sent, and the JointState is."""
     more = {'command_actuators': ('m0', 'm1'), 'zero_effort': True, 'command_timeout': 9.0}
-    world = World(pair(), **more)
+    world, array = World(pair(), **more), f'actuator_{row}_commands'
     world.state(position=(0.0, 0.0))
-    assert world.array(**{row: {'j0': 1.0, 'j1': 1.0}}) == {f'actuator_{row}_commands': [1.0, 1.0]}
+    assert world.array(**{row: {'j0': 1.0, 'j1': 1.0}}) == {array: [1.0, 1.0]}
     for _ in range(6):
         world.now += 0.25
         world.state(['m0'], position=(0.0,))
     world.state(position=(0.0, 0.0))
-    return world
-
-
-@pytest.mark.parametrize('row', ['position', 'velocity', 'effort'])
-def test_no_array_has_a_number_from_before_a_gap(row):
-    """It is not sent, and the JointState is."""
-    world = after_a_gap(row)
     assert world.command(**{row: {'j0': 0.5}}) == {row: {'m0': 0.5}}
-    assert world.gate.arrays.missing == {f'actuator_{row}_commands': ('m1',)}
-    assert world.array(**{row: {'j1': 0.25}}) == {f'actuator_{row}_commands': [0.5, 0.25]}
+    assert world.gate.arrays.missing == {array: ('m1',)}
+    assert world.array(**{row: {'j1': 0.25}}) == {array: [0.5, 0.25]}
 
 
 # -- trajectories --------------------------------------------------------------------------------
@@ -336,42 +308,18 @@ def test_small_changes_in_a_short_time_are_a_large_one():
     """A number is compared with those of the last second."""
     world = World(pair())
     world.state(position=(0.0, 0.0))
-    for number in range(4):
+
+    def tune(number, seconds):
         world.command(velocity={'j1': 0.1})
-        change = {'t1.joints.j1.mechanical_reduction': 1.9 ** (number % 2 + 1)}
-        if number % 2:
-            with pytest.raises(ParameterError, match='instead of'):
-                world.tune(change)
-            world.now += 1.25
-        else:
-            world.tune(change)
-            world.now += 0.1
-        world.command(velocity={'j1': 0.1})
-        if number % 2:
-            world.tune({'t1.joints.j1.mechanical_reduction': 1.0})
-            world.now += 1.25
+        world.tune({'t1.joints.j1.mechanical_reduction': number})
+        world.now += seconds
 
-
-def test_a_joint_that_keeps_an_effort_is_guarded():
-    """It has no command, and its motor still has the effort."""
-    world = World(pair('<limit effort="5"/>'))
-    world.state(position=(0.0, 0.0))
-    world.command(effort={'j1': 5.0})
-    world.wait(1.0)
-    assert world.gate.ledger.kept_efforts == ('j1',)
-    with pytest.raises(ParameterError, match='effort 1 instead of 5'):
-        world.tune({'t1.actuators.m1.limit.effort': 1.0})
-
-
-@pytest.mark.parametrize('start', [0.0, 5.0])
-def test_the_end_of_a_trajectory_is_guarded(start):
-    """A limit that would move its last position is rejected, while it runs or waits."""
-    world = World(pair('<limit lower="-1" upper="1"/>'))
-    world.state(position=(0.0, 0.0))
-    world.trajectory('j1', (9.0, {'positions': 0.9}), start=world.now + start)
-    world.wait(1.0)
-    with pytest.raises(ParameterError, match='would shift by'):
-        world.tune({'t1.actuators.m1.limit.upper': 0.5})
+    for _ in range(2):
+        tune(1.9, 0.1)
+        with pytest.raises(ParameterError, match='instead of'):
+            tune(1.9**2, 0.0)
+        world.now += 1.25
+        tune(1.0, 1.25)
 
 
 # -- unknown is not rest -------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory for messages of one topic is bounded, whatever they contain."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 import gc
 import tracemalloc

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of actuators, and what is counted of them."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded messages through the bridge."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 from hypothesis import given, settings, strategies as st

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of options: defaults, choices, words; names of parameters and of types."""
 
-from __future__ import annotations
-
 from dataclasses import fields, FrozenInstanceError
 import math
 
@@ -97,17 +95,6 @@ def test_wrong_entries_are_refused_by_name(name, entries, words):
 # -- names of parameters -------------------------------------------------------------------------
 
 
-def robot_with(*members):
-    """Return a robot of simple transmissions, each by its name and its joint's, one a line."""
-    texts = (
-        f'<transmission name="{name}"><type>transmission_interface/SimpleTransmission</type>'
-        f'<actuator name="m{number}"><mechanicalReduction>1</mechanicalReduction></actuator>'
-        f'<joint name="{joint}"/></transmission>'
-        for number, (name, joint) in enumerate(members)
-    )
-    return load('\n'.join(('<robot name="r">', *texts, '</robot>')))
-
-
 @given(
     st.lists(
         st.tuples(*[st.sampled_from(['a', 'a.joints.b', 'b', 'b c', 'joints.b', 'é'])] * 2),
@@ -117,7 +104,13 @@ def robot_with(*members):
 )
 def test_each_number_has_a_name_of_its_own_or_a_finding(members):
     """No number or flag is lost without a word, and none has the name of another one."""
-    robot = robot_with(*members)
+    texts = (
+        f'<transmission name="{name}"><type>transmission_interface/SimpleTransmission</type>'
+        f'<actuator name="m{number}"><mechanicalReduction>1</mechanicalReduction></actuator>'
+        f'<joint name="{joint}"/></transmission>'
+        for number, (name, joint) in enumerate(members)
+    )
+    robot = load('\n'.join(('<robot name="r">', *texts, '</robot>')))
     found = list_parameter_names(robot)
     lost = {finding.message.split("'")[1] for finding in found.findings}
     assert lost.isdisjoint(found.tunables)

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random power-ups of random robots with single-turn encoders, and what a bridge makes of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 import itertools
 import math
@@ -160,7 +158,7 @@ def _block(kind, n_joints, n_actuators, ratios, offsets, rng):
 # -- power-ups -----------------------------------------------------------------------------------
 
 
-def power_up(robot, path, feed, rng, counts):
+def power_up(robot, path, rng, counts):
     """Power a robot up with a new state path, and count the results."""
     truth, actuators = robot.draw(rng)
     if not np.isfinite(actuators).all():
@@ -175,7 +173,7 @@ def power_up(robot, path, feed, rng, counts):
     path.reset()
     path.states.turns.forget_turns()
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
-        feed(path, record((name,), [reading]), now=1.0)
+        path.feed(record((name,), [reading]), now=1.0)
     case = 'one' if len(robot.find_fitting(noisy)) == 1 else 'several'
     if not robot.is_inside(robot.maps.actuator_to_joint('position', noisy[np.newaxis]))[0]:
         case = 'boundary'
@@ -202,7 +200,7 @@ def power_up(robot, path, feed, rng, counts):
     resolve('absolute')
 
 
-def test_random_power_ups(feed, campaign):
+def test_random_power_ups(campaign):
     """No turn is wrong; a single candidate is used, several candidates are named."""
     rng, counts = np.random.default_rng(5), {kind: Counter() for kind in PLUGINS}
     for kind in itertools.islice(itertools.cycle(KINDS), 44 * campaign):
@@ -210,7 +208,7 @@ def test_random_power_ups(feed, campaign):
         periods = dict(zip(robot.maps.actuator_names, robot.periods.tolist(), strict=True))
         path = state_path(robot.maps, wrap_period=periods)
         for _ in range(15):
-            power_up(robot, path, feed, rng, counts[kind])
+            power_up(robot, path, rng, counts[kind])
     total = sum(counts.values(), Counter())
     for kind in UNSEARCHED:
         assert counts[kind]['one resolved'] == 0 < counts[kind]['open, unlimited']

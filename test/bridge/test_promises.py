@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promises of docs/commands_and_states.md, whatever may happen to whichever robot."""
 
-from __future__ import annotations
-
 from collections import Counter
 import math
 from random import Random
@@ -82,17 +80,11 @@ class Found:
                 assert (content.stamp, content.frame_id) == (BEGIN, 'base')
                 for place, driver_name in enumerate(content.names):
                     name = names[space, driver_name]
-                    self.ways[name] = [
-                        (
-                            point.time[0] + 1e-9 * point.time[1],
-                            {
-                                row: si(name, row, getattr(point, field)[place])
-                                for field, row in FIELDS.items()
-                                if len(getattr(point, field))
-                            },
-                        )
-                        for point in content.points
-                    ]
+                    waypoints = self.ways[name] = []
+                    for point in content.points:
+                        rows = {row: getattr(point, field) for field, row in FIELDS.items()}
+                        given = {row: si(name, row, x[place]) for row, x in rows.items() if len(x)}
+                        waypoints.append((point.time[0] + 1e-9 * point.time[1], given))
             else:
                 row = MODES.index(topic.split('_')[1])
                 order = facts.order[space]
@@ -305,12 +297,8 @@ class _Machine:
         """
         rows = sorted({row for values in command.values() for row in values})
         given = command | ({'stranger': dict.fromkeys(rows, 0.0)} if stranger else {})
-        message = spread(
-            {
-                MODES[row]: {n: values[row] for n, values in given.items() if row in values}
-                for row in rows
-            }
-        )
+        by_row = {row: {n: x[row] for n, x in given.items() if row in x} for row in rows}
+        message = spread({MODES[row]: numbers for row, numbers in by_row.items()})
         layout = LAYOUTS.find_layout(message.names, message.lengths)
         given = layout, message, STAMP, self.now
         refused = self.act(lambda: self.gate.send_joint_command(*given))
@@ -399,18 +387,11 @@ class _Machine:
         :param points: Times, and values by joint and row.
         """
         names = [*points[0][1]]
-        fields = [
-            (
-                time,
-                {
-                    field: [given[name][row] for name in names]
-                    for field, row in FIELDS.items()
-                    if row in given[names[0]]
-                },
-            )
-            for time, given in points
-        ]
-        message = way(names, fields, BEGIN, 'base')
+        sent = []
+        for time, given in points:
+            fields = [(field, row) for field, row in FIELDS.items() if row in given[names[0]]]
+            sent.append((time, {field: [given[n][row] for n in names] for field, row in fields}))
+        message = way(names, sent, BEGIN, 'base')
         refused = self.act(lambda: self.gate.send_joint_trajectory(message, self.now, start))
         begins = self.now if start is None else start
         self.model.judge_trajectory(points, begins, self.turn, refused, self.found())
@@ -418,11 +399,8 @@ class _Machine:
     # -- drivers ---------------------------------------------------------------------------------
 
     def publish(self, dice, space):
-        own = [
-            name
-            for name in self.facts.motors
-            if self.facts.place(name)[0] == space and name not in self.left_out
-        ]
+        here = [name for name in self.facts.motors if self.facts.place(name)[0] == space]
+        own = [name for name in here if name not in self.left_out]
         if not own:
             return
         values, names = [[], []], []

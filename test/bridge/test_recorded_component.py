@@ -8,8 +8,6 @@ What was recorded is described in ``test/data/topic_based_streams/README.md``; t
 ``urdf/topic_based.urdf`` with ``config/topic_based.yaml``.
 """
 
-from __future__ import annotations
-
 import base64
 from collections import namedtuple
 from dataclasses import fields
@@ -21,15 +19,13 @@ import math
 from pathlib import Path
 
 import pytest
-from world import read
+from world import as_words, MODES, World
+from zoo.elements import load
 
-from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.tools.files import read_parameter_file
-from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('yaml', reason='PyYAML is not installed')
 
@@ -38,7 +34,6 @@ STREAMS = ROOT / 'test' / 'data' / 'topic_based_streams' / 'streams.jsonl.gz'
 CONFIG = ROOT / 'config' / 'topic_based.yaml'
 URDF = (ROOT / 'urdf' / 'topic_based.urdf').read_text()
 
-FIELDS = ('position', 'velocity', 'effort')
 #: A velocity ends after its timeout, at the next tick [s].
 TIMEOUT, TICK = 0.3, 0.075
 #: The joints that have positions.
@@ -50,13 +45,13 @@ PITCH = {**GIVEN, 'velocity': ('turntable', 'wrist_pitch')}
 LAMP = {**GIVEN, 'position': ('lamp', *GIVEN['position'])}
 
 
-MAPS = RobotTransmissions(load_description(URDF, strict=True))
+MAPS = load(URDF, strict=True)
 
 
 def motors(joints):
     """Return what joint commands, by field and name, mean to the motors."""
     found = {}
-    for field in FIELDS:
+    for field in MODES:
         row = [joints.get((field, name), math.nan) for name in MAPS.joint_names]
         numbers = zip(MAPS.actuator_names, MAPS.joint_to_actuator(field, row), strict=True)
         found |= {(field, name): number for name, number in numbers if not math.isnan(number)}
@@ -78,86 +73,60 @@ def streams():
 Reply = namedtuple('Reply', ('time', 'wanted', 'sent', 'reason', 'text'))
 
 
-class _Replay:
+class _Replay(World):
     """
-    A scenario, played to a bridge with the parameters as shipped, and others.
+    A scenario, played to a bridge with the parameters as shipped.
 
-    It has what was sent by ticks, what the driver said, and the joint states at each tick, each
-    with its time.
+    It has what was sent by ticks, when the driver was heard, and whether there were joint states
+    at each tick.
     """
 
-    def __init__(self, scenario, given=GIVEN, urdf=URDF, **options):
+    def __init__(self, scenario, given=GIVEN, urdf=URDF):
         names = {option.name for option in fields(BridgeOptions)}
         shipped = read_parameter_file(CONFIG.read_bytes(), CONFIG.name, names)
-        robot = RobotTransmissions(load_description(urdf, strict=True))
-        self.bridge = Bridge(robot, BridgeOptions(**shipped | options), self._receive)
-        self.given, self.reader = given, JointStateReader()
-        self.replies, self.ends, self.states, self.published = [], [], [], []
-        tick = TICK
+        super().__init__(load(urdf, strict=True), **shipped)
+        self.given, reader, tick = given, JointStateReader(), TICK
+        self.replies, self.ends, self.heard, self.published = [], [], [], []
         for time, topic, data in streams()[scenario]:
             while tick <= time:
-                self._tick(tick)
+                self._look(tick)
                 tick += TICK
-            (self._command if topic == 'robot_joint_commands' else self._state)(time, data)
-        self.rejected = self.bridge.gate.ledger.counts['joint_commands'].rejected
+            self.now, view = time, reader.read_message(data)
+            if topic == 'robot_joint_commands':
+                self._answer(view)
+            else:
+                self.heard.append(time)
+                given = self.bridge.plan.state_map, 'actuator_states', view.layout, view
+                self.states.merge_message(*given, view.stamp, time)
+        self.rejected = self.counts['joint_commands'].rejected
 
-    def _receive(self, outgoing):
-        for _, content in outgoing:
-            self.sent |= values_of(read(content))
+    def _look(self, now):
+        self.now = now
+        if sent := self._sent_by(self.gate.end_expired_commands, (1, 0), now):
+            self.ends.append((now, flat(sent)))
+        self.published.append((now, bool(self.joints())))
 
-    def _tick(self, time):
-        self.sent = {}
-        self.bridge.gate.end_expired_commands((1, 0), time)
-        if self.sent:
-            self.ends.append((time, self.sent))
-        data = self.bridge.states.encode_state(self.bridge.plan.state_map, time)
-        published = None if data is None else JointStateReader().read_message(data)
-        self.published.append((time, published))
-
-    def _state(self, time, data):
-        view = self.reader.read_message(data)
-        self.bridge.states.merge_message(
-            self.bridge.plan.state_map, 'actuator_states', view.layout, view, view.stamp, time
-        )
-        self.states.append((time, values_of(view)))
-
-    def _command(self, time, data):
-        view = self.reader.read_message(data)
-        wanted = {
-            (field, joint): value
-            for field, names in self.given.items()
-            for joint, value in zip(names, getattr(view, field).tolist(), strict=True)
-            if not math.isnan(value)
-        }
-        self.sent, reason, text = {}, '', ''
+    def _answer(self, view):
+        given = {m: zip(own, getattr(view, m), strict=True) for m, own in self.given.items()}
+        wanted = flat({mode: dict(pairs) for mode, pairs in given.items()})
+        before, why, text = len(self.sent), '', ''
         try:
-            self.bridge.gate.send_joint_command(view.layout, view, view.stamp, time)
+            self.gate.send_joint_command(view.layout, view, view.stamp, self.now)
         except MessageError as error:
-            reason, text = error.reason, str(error)
-        self.replies.append(Reply(time, wanted, self.sent, reason, text))
+            why, text = error.reason, str(error)
+        sent = flat(as_words(self.sent[before:]))
+        self.replies.append(Reply(self.now, wanted, sent, why, text))
 
 
-def values_of(record):
-    """Return the values of a message that are known, by field and name."""
-    return {
-        (field, name): value
-        for field in FIELDS
-        if len(getattr(record, field))
-        for name, value in zip(record.names, getattr(record, field).tolist(), strict=True)
-        if not math.isnan(value)
-    }
+def flat(numbers):
+    """Return known numbers by mode and name."""
+    named = ((mode, name, x) for mode, own in numbers.items() for name, x in own.items())
+    return {(mode, name): x for mode, name, x in named if not math.isnan(x)}
 
 
 def same(sent, expected):
     """Return whether exactly these numbers were sent, to 1e-9."""
     return sent == pytest.approx(expected, rel=0.0, abs=1e-9)
-
-
-def with_velocity(joint, more=''):
-    """Return the URDF with a velocity of a joint beside its position."""
-    start = f'<joint name="{joint}">\n      <command_interface name="position"/>'
-    assert URDF.count(start) == 1
-    return URDF.replace(start, f'{start}<command_interface name="velocity"/>{more}')
 
 
 @pytest.mark.parametrize('scenario', ['motion', 'unclaimed', 'killed', 'silent', 'released'])
@@ -175,7 +144,7 @@ def test_what_the_component_wants_is_sent(scenario):
 def test_a_velocity_ends_with_its_component(scenario):
     """Killed, silent at its target (threshold 1e-5) or inactive: one zero, and nothing else."""
     replay = _Replay(scenario)
-    times = [reply.time for reply in replay.replies] + [replay.states[-1][0]]
+    times = [reply.time for reply in replay.replies] + [replay.heard[-1]]
     last = next(time for time, after in pairwise(times) if after - time > 0.5)
     ((time, sent),) = replay.ends
     assert last + TIMEOUT < time <= last + TIMEOUT + TICK
@@ -185,9 +154,9 @@ def test_a_velocity_ends_with_its_component(scenario):
 def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
     """Half a second after its last state."""
     replay = _Replay('driver_dead')
-    end = replay.states[-1][0] + 0.5
+    end = replay.heard[-1] + 0.5
     for time, state in replay.published:
-        assert (state is None) == (time > end)
+        assert state == (time <= end)
     for reply in replay.replies:
         expected = motors(reply.wanted)
         if reply.time > end:
@@ -198,7 +167,10 @@ def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
 
 def test_half_a_wrist_in_another_mode_stops_the_wrist_alone():
     """One message has the whole robot: the turntable goes on."""
-    urdf = with_velocity('wrist_pitch', '<state_interface name="velocity"/>')
+    pitch = '<joint name="wrist_pitch">\n      <command_interface name="position"/>'
+    both = '<command_interface name="velocity"/><state_interface name="velocity"/>'
+    assert URDF.count(pitch) == 1
+    urdf = URDF.replace(pitch, pitch + both)
     replay = _Replay('half_wrist', PITCH, urdf)
     half = [reply for reply in replay.replies if ('velocity', 'wrist_pitch') in reply.wanted]
     for reply in replay.replies:

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenarios of ``scenarios.py`` by a bridge without a node."""
 
-from __future__ import annotations
-
 import pytest
 from scenarios import SCENARIOS
 from world import World

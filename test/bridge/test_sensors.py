@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Absolute encoders and torque sensors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import re
 
@@ -16,9 +14,7 @@ from zoo.elements import load
 
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.states import SensorPath
-from transmission_bridge.description import load_description
 from transmission_bridge.messages.records import Layout
-from transmission_bridge.transmissions import RobotTransmissions
 
 #: A differential in the ROS 1 dialect, joint2 listed first.
 ROBOT = """<robot name="r"><transmission name="wrist">
@@ -92,11 +88,11 @@ def test_the_description_says_that_sensors_are_at_the_joints(linkages, param, in
     """By a ``<param>`` of the transmission in both dialects; passive joints have no sensor."""
     flag = f'<param name="{param}">true</param></transmission>'
     text = PLAIN.replace('</transmission>', flag)
-    ros1 = RobotTransmissions(load_description(text, strict=True))
+    ros1 = load(text, strict=True)
     assert roles(ros1) == {'wrist': {interface}}
     assert [finding.severity for finding in ros1.findings] == ['info']
     text = linkages['five_bar'].replace('</transmission>', flag)
-    ros2 = RobotTransmissions(load_description(text, strict=True), passive_joints='all')
+    ros2 = load(text, strict=True, passive_joints='all')
     found = ros2.actuator_to_joint(interface, [0.1, 0.2])
     assert dict(zip(ros2.joint_names, found.tolist(), strict=True)) == pytest.approx(
         {'hip': 0.1, 'knee': 0.2, 'knee_crank': np.nan, 'knee_rod': np.nan}, nan_ok=True

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands just after a stall of the process are rejected."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 import pytest
 from state_paths import outcome

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Valid stamps; the stamp of the joint states goes back only if time does."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given, strategies as st
@@ -73,7 +71,7 @@ class _Notes(Counter):
         st.tuples(st.sampled_from(['one', 'two', 'three']), STAMPS, STEPS), min_size=1, max_size=40
     )
 )
-def test_stamps(robot, feed, messages):
+def test_stamps(robot, messages):
     """
     Whatever the clocks do, a stamp counts or is replaced and counted, as the model says.
 
@@ -97,7 +95,7 @@ def test_stamps(robot, feed, messages):
         if was_set:
             model.set_clock()
         message = reference.Message(('winch',), position=(1.0,), stamp=counts)
-        feed(path, message, source, clock.received)
+        path.feed(message, source, clock.received)
         model.update(source, message, clock.received)
         published = path.make_joint_state(clock.received).stamp
         assert published == model.joint_state().stamp

@@ -3,27 +3,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state path against the reference model, and when joint states are due."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
-from state_paths import record, state_path
+from state_paths import outcome, record, state_path
 import states_model
 from world import World
 from zoo import reference
-from zoo.elements import ANKLE, maps, ratio, transmission, urdf
+from zoo.elements import ANKLE, load, maps, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
-from transmission_bridge.bridge.options.options import BridgeOptions
+from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.state_map import DriverIndex
 from transmission_bridge.bridge.states.states import States
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.records import Layout, LayoutTable
-from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
 
@@ -44,19 +40,14 @@ def test_any_sequence(robot, renamed, data, unknown_joints, timeout):
     choices = {'unknown_joints': unknown_joints, 'actuator_names': renamed, 'timeout': timeout}
     path = state_path(robot, stamp_hold=states_model.STAMP_HOLD, **choices)
     model = states_model.ReferenceStates(reference.Numbers(), unknown_joints, timeout)
-    now, layouts, present = 100.0, LayoutTable(), robot
+    now, present = 100.0, robot
     own = {name: name for name in reference.ACTUATORS if name not in renamed.values()} | renamed
     draws = (('winch', *renamed), ('hip', 'stranger')) if renamed else ()
     for step in data.draw(states_model.draw_steps(*draws)):
         if step[0] == 'state':
             _, source, message = step
-            reasons, why = model.update(source, message, now, own), None
-            layout = layouts.find_layout(message.names, message.lengths)
-            try:
-                path.merge_message(source, layout, message.received, message.stamp, now)
-            except MessageError as error:
-                why = error.reason
-            assert why in (reasons or {None})
+            reasons = model.update(source, message, now, own) or {None}
+            assert outcome(path.feed, message, source, now) in reasons
         elif step[0] == 'tune':
             present = present.with_parameters(reference.nested(step[1]))
             path.replace_robot(present)
@@ -127,13 +118,12 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
 @pytest.mark.parametrize('messages', [1, 1000])
 def test_silence_does_not_prolong_the_timeout(messages):
     """The only message after ten minutes grows old in seconds, and so does a slow driver."""
-    plan = DriverIndex(('a',))
-    states, message = States(plan, BridgeOptions()), record(('a',), [1.0])
-    layout = Layout(message.names, message.lengths)
+    world = World(maps('a'), state_timeout=AUTO)
+    states = world.states
 
     def hear(times):
-        for now in times:
-            states.merge_message(plan, 'driver', layout, message, (1, 0), now)
+        for world.now in times:
+            world.state('a', position=[1.0])
 
     hear(0.01 * np.arange(messages))
     hear([610.0])
@@ -148,11 +138,11 @@ def test_silence_does_not_prolong_the_timeout(messages):
 # -- positions that are solved -------------------------------------------------------------------
 
 
-def test_tuning_forgets_the_solution(feed):
+def test_tuning_forgets_the_solution():
     """After a tuning the new maps give a position without a guess, not NaN."""
     robot = maps(('pitch', 'roll'), ANKLE)
     path = state_path(robot)
-    feed(path, record(robot.actuator_names, robot.joint_to_actuator('position', [0.4, 0.3])))
+    path.feed(record(robot.actuator_names, robot.joint_to_actuator('position', [0.4, 0.3])))
     assert path.make_joint_state().position == pytest.approx([0.4, 0.3], abs=1e-12)
     offsets = {'ankle.joints.pitch.offset': -0.1, 'ankle.joints.roll.offset': -0.2}
     path.replace_robot(robot.with_parameters(offsets))
@@ -190,8 +180,7 @@ def declared(plugin, **options):
         f'<ros2_control name="second" type="sensor"><hardware><plugin>{plugin}</plugin></hardware>'
         '<joint name="twice"><state_interface name="velocity"/></joint></ros2_control></robot>'
     )
-    description = load_description(text.replace('</robot>', second), strict=True)
-    return state_path(RobotTransmissions(description), **options)
+    return state_path(load(text.replace('</robot>', second), strict=True), **options)
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
@@ -199,20 +188,20 @@ def declared(plugin, **options):
     ('plugin', 'expected'),
     [*((plugin, DECLARED) for plugin in TOPIC_BASED), ('some/Hardware', ALL)],
 )
-def test_undeclared_interfaces(feed, plugin, unknown_rates, expected):
+def test_undeclared_interfaces(plugin, unknown_rates, expected):
     """Topic-based hardware is given no number for a state interface that was not declared."""
     path = declared(plugin, unknown_rates=unknown_rates)
-    feed(path, record(INTERFACES, *ALL))
+    path.feed(record(INTERFACES, *ALL))
     found = path.make_joint_state()
     assert found.names == INTERFACES
     np.testing.assert_array_equal([found.position, found.velocity, found.effort], expected)
 
 
-def test_nothing_but_hidden_numbers_is_no_state(feed):
+def test_nothing_but_hidden_numbers_is_no_state():
     """A message without a number would be useless."""
     path = declared(TOPIC_BASED[0], unknown_joints='nan')
     for position, is_published in (((), False), ((1.0,), True)):
-        feed(path, record(('part',), position, (2.0,)))
+        path.feed(record(('part',), position, (2.0,)))
         assert (path.make_joint_state() is not None) == is_published
 
 
@@ -237,10 +226,10 @@ def followers():
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
-def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
+def test_a_follower_is_computed_over_any_chain(followers, unknown_rates):
     """It is multiplier q + offset, its velocity multiplier q'; in a loop it is an error."""
     path = state_path(followers, unknown_rates=unknown_rates)
-    feed(path, record(('motor',), [6.0], [2.0], [3.0]))
+    path.feed(record(('motor',), [6.0], [2.0], [3.0]))
     found = path.make_joint_state()
     assert found.names == ('first', 'third', 'second')
     assert found.position.tolist() == [1.5, -2.0 * (0.5 * 1.5 - 1.0) + 0.25, 0.5 * 1.5 - 1.0]
@@ -249,7 +238,7 @@ def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
     np.testing.assert_array_equal(found.effort, [12.0, effort, effort])
     loops = [each for each in followers.findings if each.subject in ('one', 'other')]
     assert {each.severity for each in loops} == {'error'}
-    feed(path, record(('motor',), [NAN], [1.0], [1.0]))
+    path.feed(record(('motor',), [NAN], [1.0], [1.0]))
     assert path.make_joint_state() is None
 
 

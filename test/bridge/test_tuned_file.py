@@ -3,20 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file in which numbers that services have set survive a restart."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
+import re
 
 import pytest
-from zoo.elements import maps, numbered, ratio, simple, transmission
+from zoo.elements import load, maps, numbered, ratio, simple, transmission
 
 from transmission_bridge.bridge.options.files import TunedFile
 from transmission_bridge.bridge.options.options import list_parameter_names, strip_prefixes
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.transmissions import RobotTransmissions
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
@@ -50,6 +47,14 @@ def edit(path, change):
     document = json.loads(path.read_text())
     change(document['transmissions'])
     path.write_text(json.dumps(document))
+
+
+def check_refusal(path, robot, words):
+    """Check that a file is rejected in one sentence, in reading and before it is overwritten."""
+    for use in (read, lambda *args: keep(*args, {LIFT: 1.0})):
+        with pytest.raises(ParameterError, match=words) as caught:
+            use(path, robot)
+        assert '\n' not in str(caught.value)
 
 
 def test_numbers_come_back_to_the_last_bit(path, robot):
@@ -150,7 +155,7 @@ def test_another_type_with_the_same_numbers(path, before, after):
 def test_another_limit_in_the_parameter_file(path):
     """It overrides the stored limit; another reduction has the stored numbers rejected."""
     motor = '<limit lower="-1" upper="1"/>'
-    robot = RobotTransmissions(load_description(numbered(simple(0) + simple(1, motor))))
+    robot = load(numbered(simple(0) + simple(1, motor)))
     tuned, _ = keep(path, robot, {UPPER: 0.5})
     # A limit that a service has stored stays, whatever it is now.
     tuned = tuned.with_parameters({UPPER.removeprefix('transmissions.'): 0.75})
@@ -227,12 +232,8 @@ def test_file_of_another_node(path, robot, owner, has_numbers):
     if has_numbers:
         keep(path, robot, {LIFT: 1.0}, owner)
     before = path.read_bytes()
-    for use in (read, lambda *args: keep(*args, {LIFT: 1.0})):
-        with pytest.raises(ParameterError) as caught:
-            use(path, robot)
-        assert f'expected a file that {NODE!r} has written, found the file of {owner!r}' in str(
-            caught.value
-        )
+    words = f'expected a file that {NODE!r} has written, found the file of {owner!r}'
+    check_refusal(path, robot, re.escape(words))
     assert path.read_bytes() == before
     assert read(path, robot, node='')[0].get(LIFT) == (1.0 if has_numbers else None)
 
@@ -261,10 +262,7 @@ def test_file_that_no_bridge_wrote(path, robot, text):
     """It is rejected in one sentence, in reading and before it would be overwritten."""
     data = text.encode('utf-8', 'surrogatepass')
     path.write_bytes(data)
-    for use in (read, lambda *args: keep(*args, {LIFT: 1.0})):
-        with pytest.raises(ParameterError, match='cannot be used') as caught:
-            use(path, robot)
-        assert '\n' not in str(caught.value)
+    check_refusal(path, robot, 'cannot be used')
     assert path.read_bytes() == data
 
 
@@ -276,6 +274,4 @@ def test_only_a_regular_file_is_read(path, robot, make, is_link):
     make(target)
     if is_link:
         path.symlink_to(target)
-    for use in (read, lambda *args: keep(*args, {LIFT: 1.0})):
-        with pytest.raises(ParameterError, match='found a folder, pipe, socket or device'):
-            use(path, robot)
+    check_refusal(path, robot, 'found a folder, pipe, socket or device')

@@ -3,19 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guard of tuning under load: no commanded joint moves suddenly."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from world import check_ratios, World
 from zoo import elements
-from zoo.elements import pair, params, transmission
+from zoo.elements import load, pair, params, transmission
 from zoo.robots import maps
 
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.mark.parametrize(
@@ -80,7 +76,7 @@ def test_ratios_out_of_all_reason(value):
 @pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar', 'push_rod_ankle'])
 def test_only_the_commanded_joints_of_a_linkage_are_looked_at(linkages, name):
     """A small change passes, a sudden one is refused; passive joints only follow."""
-    robot = RobotTransmissions(load_description(linkages[name], strict=True))
+    robot = load(linkages[name], strict=True)
     (binding,) = robot.bindings
     actuator = f'{binding.spec.name}.actuators.{robot.actuator_names[-1]}'
     live = np.zeros(len(robot.joint_names), dtype=bool)
@@ -118,16 +114,24 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
         world.tune({'t1.actuators.m1.limit.velocity': 10.0})
     world.wait(1.0)
     world.tune({'t1.actuators.m1.limit.velocity': 10.0})
+    # A joint that keeps an effort has no command, and its motor still has the effort.
+    world.command(effort={'j1': 5.0})
+    world.wait(1.0)
+    assert world.gate.ledger.kept_efforts == ('j1',)
+    with pytest.raises(ParameterError, match='effort 1 instead of 5'):
+        world.tune({'t1.actuators.m1.limit.effort': 1.0})
 
 
-def test_a_trajectory_that_has_not_begun_is_guarded():
-    """Its joints are commanded from the moment that it is sent."""
-    world = World(pair())
+@pytest.mark.parametrize('change', [{'actuators.m1.limit.upper': 0.5}, {'joints.j1.offset': 0.3}])
+@pytest.mark.parametrize('start', [0.0, 9.0])
+def test_the_end_of_a_trajectory_is_guarded(change, start):
+    """A change that would move its last position is rejected, while it runs or waits."""
+    world = World(pair('<limit lower="-1" upper="1"/>'))
     world.state(position=(0.0, 0.0))
-    world.trajectory('j1', (1.0, {'positions': 0.5}), start=world.now + 9.0)
+    world.trajectory('j1', (9.0, {'positions': 0.9}), start=world.now + start)
     world.wait(1.0)
     with pytest.raises(ParameterError, match='would shift by'):
-        world.tune({'t1.joints.j1.offset': 0.3})
+        world.tune({'t1': change})
     world.tune({'t0.joints.j0.offset': 0.3})
 
 

@@ -3,15 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns of actuators with single-turn encoders, and their state while it is unknown."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
-from state_paths import record
 from world import reason, World
 from zoo.elements import leg, load, maps, numbered, params, ratio, simple, transmission, WRIST
 
@@ -19,7 +16,6 @@ from transmission_bridge.bridge.diagnostics.status import ERROR, OK, WARN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states import list_wrap_periods, unwrap_positions
 from transmission_bridge.errors import ParameterError, UnknownNameError
-from transmission_bridge.messages.records import Layout
 
 TURN = 2.0 * math.pi
 #: Limits beyond ten turns in a table, with velocity limits of 1 and 20 rad/s.
@@ -64,9 +60,8 @@ class Encoders(World):
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
         """Take readings, and return the joints' positions."""
-        self.now, message = now, record(positions, [*positions.values()])
-        layout = Layout(message.names, message.lengths)
-        self.states.merge_message(self.plan, source, layout, message, stamp, now)
+        self.now = now
+        self.state(positions, source, stamp, position=[*positions.values()])
         return self.joints(now)
 
     def absolute(self, *positions, now=0.0):

@@ -3,13 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Offsets from wanted positions, calibration marks and absolute encoders."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import outcome
-from zoo.elements import ANKLE, leg, maps, params, ratio, transmission
+from zoo.elements import ANKLE, leg, load, maps, params, ratio, transmission
 
 from transmission_bridge.bridge.zeroing import (
     compute_absolute_targets,
@@ -18,8 +16,6 @@ from transmission_bridge.bridge.zeroing import (
     list_wanted_positions,
     list_zeroable_joints,
 )
-from transmission_bridge.description import load_description
-from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = np.nan
 JOINTS = ('elbow', 'dial', 'roll', 'lift', 'pitch', 'shoulder')
@@ -33,7 +29,7 @@ def mechanisms(linkages):
     return {
         ('knee',): maps(('knee',), leg(params(upper=0.5))),
         ('pitch', 'roll'): maps(('pitch', 'roll'), ANKLE),
-        ('hip', 'knee'): RobotTransmissions(load_description(linkages['five_bar'], strict=True)),
+        ('hip', 'knee'): load(linkages['five_bar'], strict=True),
     }
 
 
@@ -43,13 +39,14 @@ def linkage(mechanisms):
     return mechanisms['hip', 'knee']
 
 
-def zero(robot, wanted, position, velocity=None, held=()):
+def zero(robot, wanted, position, velocity=None, held=(), settled=()):
     """Work offsets out; positions and velocities of actuators as given, by default at rest."""
     actuators = np.full((3, len(robot.actuator_names)), NAN)
     actuators[0] = position
     actuators[1] = 0.0 if velocity is None else velocity
     is_held = np.array([name in held for name in robot.joint_names])
-    return compute_zero_offsets(robot, wanted, actuators, held=is_held, max_velocity=0.01)
+    more = {'held': is_held, 'max_velocity': 0.01, 'settled': settled}
+    return compute_zero_offsets(robot, wanted, actuators, **more)
 
 
 def zeroed(robot, changes, position, names=()):
@@ -157,28 +154,12 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
         ('<loop', '<joint name="waist" role="joint2"/>'),
     ):
         text = text.replace(before, more + before)
-    robot = RobotTransmissions(load_description(text))
+    robot = load(text)
     for other in (0.3, NAN):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
         assert (change.tunable.path[1], change.tunable.path[0]) == ('knee_motor', 'actuators')
     (change,) = zero(robot, {'waist': 0.1}, [NAN, 0.3])
     assert (change.tunable.path[1], change.new) == ('waist', pytest.approx(-0.2))
-
-
-@pytest.mark.parametrize(
-    ('wanted', 'position', 'velocity', 'held', 'why'),
-    [
-        ({'knee': 5.0}, 0.0, 0.0, (), 'unreachable'),
-        # Joints that only follow the commanded ones.
-        ({'knee_rod': 0.0}, 0.0, 0.0, (), 'no_offset'),
-        ({'hip': 0.0}, 0.0, 5.0, (), 'moving'),
-        ({'hip': 0.0}, 0.0, 0.0, ('knee',), 'held'),
-        ({'hip': 0.0, 'knee': 0.0}, NAN, 0.0, (), 'unknown'),
-    ],
-)
-def test_what_a_linkage_cannot_have_is_refused(linkage, wanted, position, velocity, held, why):
-    """Nor is it set while its second motor moves, holds a command or is silent."""
-    assert outcome(zero, linkage, wanted, [0.0, position], [0.0, velocity], held) == why
 
 
 #: Velocities at which ``pitch`` turns and ``roll`` stands, and one velocity that alone is known.
@@ -204,14 +185,23 @@ ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
         # The unknown velocity of one of two actuators may be any.
         (('roll',), {}, {**ALONE, 'left': 0.005}, '', 'moving'),
         (('finger',), {}, {}, '', 'no_offset'),
+        # A linkage is not set either while its second motor moves, holds a command or is silent.
+        ({'knee': 5.0}, {}, {}, '', 'unreachable'),
+        (('knee_rod',), {}, {}, '', 'no_offset'),
+        (('hip',), {}, {'knee_motor': 5.0}, '', 'moving'),
+        (('hip',), {}, {}, 'knee', 'held'),
+        (('hip', 'knee'), {'knee_motor': NAN}, {}, '', 'unknown'),
         (('nobody',), {}, {}, '', 'unknown_joint'),
     ],
 )
-def test_refused(robot, wanted, position, velocity, held, why):
+def test_refused(robot, linkage, wanted, position, velocity, held, why):
     """Joints that are unknown, held, moving or without an offset; the others do not matter."""
-    positions = [position.get(name, 1.0) for name in robot.actuator_names]
+    if {*wanted} & {*linkage.joint_names}:
+        robot = linkage
+    positions = [position.get(name, 0.0) for name in robot.actuator_names]
     velocities = [velocity.get(name, 0.0) for name in robot.actuator_names]
-    found = outcome(zero, robot, dict.fromkeys(wanted, 0.0), positions, velocities, (held,))
+    wanted = wanted if isinstance(wanted, dict) else dict.fromkeys(wanted, 0.0)
+    found = outcome(zero, robot, wanted, positions, velocities, (held,))
     assert found == why if why else len(found) == len(wanted)
 
 
@@ -289,13 +279,10 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     travels = np.full(len(joints), travel)
     assert list_settled_joints(robot, wanted, positions, is_open, travels) == settled
     del wanted['j']  # it passes, and has no offset
-    actuators = np.zeros((3, len(positions)))
-    actuators[0] = np.nan_to_num(positions)
-    more = {'held': np.zeros(len(joints), dtype=bool), 'max_velocity': 0.01, 'settled': settled}
-    changes = compute_zero_offsets(robot, wanted, actuators, **more)
-    assert [change.tunable.path[1] for change in changes] == ([] if settled else [*wanted])
-    more['held'][robot.joint_names.index('roll')] = True
-    assert outcome(compute_zero_offsets, robot, wanted, actuators, **more) == 'held'
+    positions = np.nan_to_num(positions)
+    changes = zero(robot, wanted, positions, settled=settled)
+    assert [change.member_name for change in changes] == ([] if settled else [*wanted])
+    assert outcome(zero, robot, wanted, positions, held=('roll',), settled=settled) == 'held'
 
 
 def test_a_joint_without_an_offset_can_be_settled():
@@ -304,7 +291,5 @@ def test_a_joint_without_an_offset_can_be_settled():
     known = np.array([True])
     there = list_settled_joints(robot, {'j': 1.0}, np.array([1.01]), known, np.array([6.0]))
     assert there == ('j',)
-    more = {'held': ~known, 'max_velocity': 0.01}
-    actuators = np.array([[1.01], [0.0], [NAN]])
-    assert compute_zero_offsets(robot, {'j': 1.0}, actuators, settled=there, **more) == ()
-    assert outcome(compute_zero_offsets, robot, {'j': 1.0}, actuators, **more) == 'no_offset'
+    assert zero(robot, {'j': 1.0}, [1.01], settled=there) == ()
+    assert outcome(zero, robot, {'j': 1.0}, [1.01]) == 'no_offset'

@@ -92,8 +92,6 @@ FAULTS = read_table("""
 type="system" | | error | | without a name
 name="hw" | | error | | without a type
 HW rw_rate="-50" | | error | | rw_rate
-HW rw_rate="d 50" | | error | | rw_rate
-HW rw_rate="50abc" | | error | | rw_rate
 HW rw_rate="12345678901" | | error | | rw_rate
 HW is_async="yes" | | error | | is_async
 HW | <hardware/> | error | /hardware | no plugin
@@ -105,7 +103,6 @@ HW | <gpio name="g"><state_interface/></gpio> | error | /gpio/state_interface | 
 HW | <sensor name="s"><limits/></sensor> | error | /sensor/limits | without enable
 HW | <sensor name="s"><limits enable="1"/></sensor> | error | /sensor/limits | enable
 HW | <gpio name="g"><I name="i" size="-4"/></gpio> | error | /gpio/state_interface | size
-HW | <gpio name="g"><I name="i" size="ILLEGAL"/></gpio> | error | /gpio/state_interface | size
 HW | <joint name="x" mimic="maybe"/> | error | /joint[5] | mimic
 HW | <gpio name="g"><I name="i" initial_value="1"/></gpio> | warning | * | initial_value
 HW | <gpio name="g"><I name="i"><param name="min">a</param></I></gpio> | warning | * | min cannot

@@ -3,28 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that are written into a description, and what stays around them."""
 
-from __future__ import annotations
-
 import pytest
 from zoo.elements import transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.description.document import NumberEditor
-
-
-def write(inside, value, encoding='utf-8'):
-    """Set the offset of a joint that has this inside, and return what is inside then."""
-    text = urdf(['q'], transmission('t', 'Simple', {'q': '@'}, {'a': '<!-- motor -->'}))
-    before, after = text.split('@')
-    data = (before + inside + after).encode(encoding)
-    (spec,) = load_description(data).transmissions
-    editor = NumberEditor(data)
-    assert editor.result() == data
-    assert editor.set_member_number(spec.dialect, spec.joints[0], 'offset', value)
-    written = editor.result().decode(encoding)
-    assert written.startswith(before)
-    assert written.endswith(after)
-    return written[len(before) : len(written) - len(after)]
 
 
 @pytest.mark.parametrize('encoding', ['utf-8', 'utf-8-sig', 'utf-16'])
@@ -36,7 +19,13 @@ def write(inside, value, encoding='utf-8'):
 def test_a_number_is_replaced_among_comments(number, expected, encoding):
     """A number that comments split is replaced as a whole; a number of this value stays."""
     offset = '<offset>{}</offset><!-- <offset>2</offset> -->'
-    assert write(offset.format(number), 7.5, encoding) == offset.format(expected)
+    text = urdf(['q'], transmission('t', 'Simple', {'q': offset}, {'a': '<!-- motor -->'}))
+    data = text.format(number).encode(encoding)
+    (spec,) = load_description(data).transmissions
+    editor = NumberEditor(data)
+    assert editor.result() == data
+    assert editor.set_member_number(spec.dialect, spec.joints[0], 'offset', 7.5)
+    assert editor.result().decode(encoding) == text.format(expected)
 
 
 @pytest.mark.parametrize('end', ['\n', '\r\n', '\r'])

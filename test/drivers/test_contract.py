@@ -3,13 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware in a description, and the class of a plugin."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 
 import numpy as np
 import pytest
+from zoo.elements import load, params, ratio, transmission, urdf
 
 import transmission_bridge as tb
 from transmission_bridge.drivers import (
@@ -23,29 +22,33 @@ from transmission_bridge.drivers import (
 from transmission_bridge.drivers.servos import SerialServos
 from transmission_bridge.drivers.simulated import SimulatedDriver
 
-ROBOT = """<robot name="two"><link name="l0"/><link name="l1"/><link name="l2"/><link name="l3"/>
-<joint name="a" type="continuous"><parent link="l0"/><child link="l1"/></joint>
-<joint name="b" type="continuous"><parent link="l0"/><child link="l2"/></joint>
-<joint name="c" type="continuous"><parent link="l0"/><child link="l3"/></joint>
-<ros2_control name="arm" type="system" rw_rate="50">
-  <hardware><plugin>my/Servos</plugin>
-    <param name="port">/dev/ttyUSB0</param><param name="wide">0x10</param>
-    <param name="half">0.5</param><param name="word">x</param>{more}</hardware>
-  <joint name="b"><param name="id">2</param></joint>
-  <joint name="a"><param name="id">9</param><param name="model">M</param></joint>
-  <transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
-    <joint name="a" role="joint1" mechanical_reduction="2"/>
-    <actuator name="motor" role="actuator1">
-      <param name="id">1</param><param name="position_unit">turn</param>
-    </actuator>
-  </transmission>
-</ros2_control></robot>"""
+
+def make_robot(more='', kind='continuous'):
+    """
+    Return the maps of a robot of a block of the joints ``b`` and ``a``, and a joint beside it.
+
+    :param more: Inside ``<hardware>``.
+    :param kind: Type and limits of ``a``.
+    """
+    motor = params(id=1, position_unit='turn')
+    inside = transmission('t', 'Simple', {'a': ratio(2)}, {'motor': motor})
+    kinds = {'a': kind, 'b': 'continuous', 'c': 'continuous'}
+    text = urdf(kinds, inside, plugin='my/Servos')
+    more = params(port='/dev/ttyUSB0', wide='0x10', half=0.5, word='x') + more
+    for before, after in (
+        ('"hardware" type="system"', '"arm" type="system" rw_rate="50"'),
+        ('</hardware>', f'{more}</hardware>'),
+        ('<joint name="a"/>', f'<joint name="b">{params(id=2)}</joint>'),
+        ('<joint name="b"/>', f'<joint name="a">{params(id=9, model="M")}</joint>'),
+        ('<joint name="c"/>', ''),
+    ):
+        text = text.replace(before, after, 1)
+    return load(text)
 
 
 def read_hardware(more=''):
     """Return plugin and hardware by block."""
-    robot = tb.load_description(ROBOT.format(more=more))
-    return list_hardware(tb.RobotTransmissions(robot))
+    return list_hardware(make_robot(more))
 
 
 def test_a_block_has_the_actuators_of_its_transmissions_then_of_its_joints():
@@ -64,11 +67,7 @@ def test_a_block_has_the_actuators_of_its_transmissions_then_of_its_joints():
 
 def test_a_simulation_starts_at_zero_or_within_the_limits_of_the_joints():
     """Motor zero stays if its joint is within its limits there; else the joint is at its zero."""
-    limited = '<limit lower="-1" upper="-0.5" effort="1" velocity="1"/>'
-    text = ROBOT.format(more='').replace(
-        '"a" type="continuous">', f'"a" type="revolute">{limited}'
-    )
-    robot = tb.RobotTransmissions(tb.load_description(text))
+    robot = make_robot(kind='revolute lower="-1" upper="-0.5" effort="1" velocity="1"')
     turns = list_hardware(robot)['arm'][1].compute_start()
     np.testing.assert_allclose(turns, [-0.5 * 2.0 / (2.0 * math.pi), 0.0])
 
@@ -115,7 +114,7 @@ def test_a_plugin_is_found_by_its_registered_name_only(monkeypatch):
 
 def test_plugins_are_replaced_by_block_or_all_at_once():
     """A driver of single turns gives the period of each actuator in its unit."""
-    robot = tb.RobotTransmissions(tb.load_description(ROBOT.format(more='')))
+    robot = make_robot()
     simulated, servos = (f'transmission_bridge/{x}' for x in ('SimulatedDriver', 'SerialServos'))
     assert find_drivers(robot, {}) == {}
     found = find_drivers(robot, {'*': simulated, 'arm': servos})

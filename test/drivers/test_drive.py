@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drive of the simulated driver: its laws of motion, for random commands and dynamics."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given, settings, strategies as st

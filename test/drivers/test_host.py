@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread of a driver: life, cycles, and every way in which a driver may fail."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import contextmanager
 from functools import partial
@@ -21,15 +19,7 @@ import transmission_bridge as tb
 from transmission_bridge.drivers import DriverActuator, DriverHost, Hardware, host as host_module
 
 NAN = float('nan')
-#: Longest wait of a host in its steps [s].
-WAITS = host_module.START
 METHODS = ('configure', 'activate', 'read', 'write', 'status', 'deactivate', 'cleanup')
-
-
-def make_hardware(rate=200.0):
-    """Return two actuators in SI."""
-    actuators = tuple(DriverActuator(name, '', {}) for name in ('left', 'right'))
-    return Hardware('arm', {}, actuators, rate, np.ones((3, 2)))
 
 
 class Recorder(tb.Driver):
@@ -81,19 +71,39 @@ def clock(monkeypatch):
     return clock
 
 
+class Hosting:
+    """A host with a bridge that takes each state while ``takes`` is true."""
+
+    def __init__(self, driver, **options):
+        self.driver, self.takes, self.states, self.reports = driver or Recorder(), True, [], []
+        actuators = tuple(DriverActuator(name, '', {}) for name in ('left', 'right'))
+        hardware = Hardware('arm', {}, actuators, 200.0, np.ones((3, 2)))
+        report = lambda *words: self.reports.append(words)  # noqa: E731
+        self.host = DriverHost(self.driver, hardware, self._wake, report, **options)
+
+    def _wake(self):
+        if self.takes and (state := self.host.take_state()):
+            self.states.append(state)
+
+    def await_write(self, expected):
+        """Wait until the driver writes these numbers."""
+        written = self.driver.written
+        wait(
+            lambda: written and np.array_equal(written[-1], expected, equal_nan=True),
+            f'writing {expected.tolist()}',
+            report=lambda: written[-1:],
+        )
+
+    def obey(self, command):
+        """Send a command, and wait until the driver writes it."""
+        self.host.send_commands(command)
+        self.await_write(command)
+
+
 @contextmanager
-def hosting(driver=None, *, to='active', takes=True, **options):
-    """Yield a host in a life, with a bridge that takes each state."""
-    states, reports = [], []
-
-    def wake():
-        if made.takes and (state := made.host.take_state()):
-            states.append(state)
-
-    made = type('Hosting', (), {'takes': takes, 'states': states, 'reports': reports})()
-    made.driver = driver or Recorder()
-    report = lambda *words: reports.append(words)  # noqa: E731
-    made.host = DriverHost(made.driver, make_hardware(), wake, report, **options)
+def hosting(driver=None, *, to='active', **options):
+    """Yield a host in a life."""
+    made = Hosting(driver, **options)
     try:
         for step in ('configure', 'activate')[: ['unconfigured', 'inactive', 'active'].index(to)]:
             made.host.take_step(step)
@@ -111,15 +121,6 @@ def rows(position=(NAN, NAN), velocity=(NAN, NAN), effort=(NAN, NAN)):
 def fail():
     """Fail as a bus does."""
     raise OSError('no answer')
-
-
-def assert_last_write(driver, expected):
-    """Wait until the driver writes these numbers."""
-    wait(
-        lambda: driver.written and np.array_equal(driver.written[-1], expected, equal_nan=True),
-        f'writing {expected.tolist()}',
-        report=lambda: driver.written[-1:],
-    )
 
 
 # -- life ----------------------------------------------------------------------------------------
@@ -150,25 +151,22 @@ def test_a_life_calls_the_methods_in_order_in_one_thread_of_its_own():
 def test_a_command_is_merged_by_actuator_written_at_once_and_in_every_cycle():
     """Each actuator keeps its last command as a whole; writing repeats it."""
     with hosting() as made:
-        made.host.send_commands(rows(position=[0.5, NAN], velocity=[0.1, NAN]))
-        assert_last_write(made.driver, rows(position=[0.5, NAN], velocity=[0.1, NAN]))
-        made.host.send_commands(rows(velocity=[0.2, 0.3]))
-        assert_last_write(made.driver, rows(velocity=[0.2, 0.3]))
+        made.obey(rows(position=[0.5, NAN], velocity=[0.1, NAN]))
+        made.obey(rows(velocity=[0.2, 0.3]))
         made.host.send_commands(np.array([[7.0], [NAN], [NAN]]), [1])
         expected = rows(position=[NAN, 7.0], velocity=[0.2, NAN])
-        assert_last_write(made.driver, expected)
+        made.await_write(expected)
         count = len(made.driver.written)
         wait(lambda: len(made.driver.written) > count + 3, 'repeated writes')
-        assert_last_write(made.driver, expected)
+        made.await_write(expected)
 
 
 def test_rates_end_before_the_driver_is_deactivated_and_nothing_returns_after_it():
     """The last write has velocity zero; an active driver begins without commands."""
     with hosting() as made:
-        made.host.send_commands(rows(velocity=[1.0, NAN], position=[NAN, 0.5]))
-        wait(lambda: made.driver.written, 'a write')
+        made.obey(rows(velocity=[1.0, NAN], position=[NAN, 0.5]))
         made.host.take_step('deactivate')
-        assert_last_write(made.driver, rows(velocity=[0.0, NAN], position=[NAN, 0.5]))
+        made.await_write(rows(velocity=[0.0, NAN], position=[NAN, 0.5]))
         made.driver.written.clear()
         made.host.take_step('activate')
         made.states.clear()
@@ -202,7 +200,7 @@ def test_a_failed_step_is_undone_and_can_be_repeated(method, failure):
 @pytest.mark.parametrize('method', METHODS)
 def test_a_hang_costs_only_its_driver(monkeypatch, method):
     """Steps return in their time with the method that hangs; its late return leads down."""
-    driver, released = Recorder(), threading.Event()
+    driver, released, waits = Recorder(), threading.Event(), host_module.START
     with hosting(driver, to='unconfigured') as made:
         if method == 'activate':
             made.host.take_step('configure')
@@ -218,7 +216,7 @@ def test_a_hang_costs_only_its_driver(monkeypatch, method):
                 wait(lambda: made.host.list_facts().busy == method, 'the hang')
         began = time.monotonic()
         made.host.end()
-        assert time.monotonic() - began < 0.5 * WAITS
+        assert time.monotonic() - began < 0.5 * waits
         if method not in ('configure', 'activate'):
             assert any(f'{method}() has not returned' in text for _, text in made.reports)
         driver.acts = {}
@@ -257,8 +255,7 @@ def test_a_method_that_always_raises_never_ends_the_thread(method):
         driver.acts = {}
         made.host.take_step('activate')
         wait(lambda: made.host.list_facts().failure == '', 'a cycle without failure')
-        made.host.send_commands(rows(position=[0.1, 0.2]))
-        assert_last_write(driver, rows(position=[0.1, 0.2]))
+        made.obey(rows(position=[0.1, 0.2]))
 
 
 # -- errors in the cycle -------------------------------------------------------------------------
@@ -321,7 +318,7 @@ def test_a_driver_that_changes_its_arrays_changes_neither_states_nor_commands():
         made.host.send_commands(rows(position=[0.5, NAN]))
         wait(lambda: len(driver.written) > 3, 'repeated writes')
         assert made.states[0].rows.tolist() == [[1.0, 2.0]]
-        assert_last_write(driver, rows(position=[0.5, NAN]))
+        made.await_write(rows(position=[0.5, NAN]))
 
 
 @pytest.mark.parametrize(
@@ -343,8 +340,7 @@ def test_a_status_of_another_form_is_reported_and_costs_nothing_else(returned, w
         assert made.host.list_facts().failure == ''
         made.driver.acts = {}
         wait(lambda: made.host.list_facts().status, 'the next status')
-        made.host.send_commands(rows(position=[0.5, 0.6]))
-        assert_last_write(made.driver, rows(position=[0.5, 0.6]))
+        made.obey(rows(position=[0.5, 0.6]))
 
 
 def test_nothing_new_is_neither_a_state_nor_a_failure():
@@ -354,22 +350,21 @@ def test_nothing_new_is_neither_a_state_nor_a_failure():
     with hosting(driver) as made:
         made.host.send_commands(rows(velocity=[1.0, NAN]))
         wait(lambda: len(driver.written) > 120, 'writes beyond the patience with failures')
-        assert_last_write(driver, rows(velocity=[1.0, NAN]))
+        made.await_write(rows(velocity=[1.0, NAN]))
         assert (made.states, made.host.list_facts().failures) == ([], {})
 
 
 def test_an_actuator_that_stops_to_answer_loses_its_command_at_once():
     """Its command is forgotten, a new one does not reach it, and the bridge learns of it."""
     with hosting() as made:
-        made.host.send_commands(rows(position=[0.5, 0.6]))
-        assert_last_write(made.driver, rows(position=[0.5, 0.6]))
+        made.obey(rows(position=[0.5, 0.6]))
         made.driver.rows = [NAN, 2.0]
-        assert_last_write(made.driver, rows(position=[NAN, 0.6]))
+        made.await_write(rows(position=[NAN, 0.6]))
         made.host.send_commands(rows(position=[0.7, 0.8]))
-        assert_last_write(made.driver, rows(position=[NAN, 0.8]))
+        made.await_write(rows(position=[NAN, 0.8]))
         made.driver.rows = [1.0, 2.0]
         wait(lambda: made.states[-1].rows[0, 0] == 1.0, 'its answer')
-        assert_last_write(made.driver, rows(position=[NAN, 0.8]))
+        made.await_write(rows(position=[NAN, 0.8]))
         lost = sum(state.forgotten for state in made.states)
         assert (lost > 0).tolist() == [True, False]
 
@@ -378,8 +373,7 @@ def test_hardware_that_fails_is_opened_again_and_holds():
     """After a while commands are forgotten, and it is closed and opened until it works."""
     driver = Recorder()
     with hosting(driver) as made:
-        made.host.send_commands(rows(position=[0.5, 0.6]))
-        wait(lambda: driver.written, 'a write')
+        made.obey(rows(position=[0.5, 0.6]))
         driver.acts = {'read': fail, 'configure': fail}
         wait(lambda: driver.steps.count('configure') > 2, 'two attempts')
         assert driver.steps[2:6] == ['deactivate', 'cleanup', 'configure', 'cleanup']
@@ -420,20 +414,18 @@ def test_hardware_that_fails_can_be_deactivated_meanwhile():
 def test_writes_that_fail_for_a_while_end_the_commands_but_not_the_driver():
     """A rate becomes zero, a position is forgotten; the hardware is not opened again."""
     with hosting() as made:
-        made.host.send_commands(rows(position=[NAN, 0.6], velocity=[1.0, NAN]))
-        assert_last_write(made.driver, rows(position=[NAN, 0.6], velocity=[1.0, NAN]))
+        made.obey(rows(position=[NAN, 0.6], velocity=[1.0, NAN]))
         made.driver.acts = {'write': fail}
         wait(lambda: sum(state.forgotten for state in made.states).all(), 'the end')
         made.driver.acts = {}
-        assert_last_write(made.driver, rows(velocity=[0.0, NAN]))
+        made.await_write(rows(velocity=[0.0, NAN]))
         assert made.driver.steps == ['configure', 'activate']
 
 
 def test_a_command_from_before_a_long_read_is_not_repeated(clock):
     """A read that took too long ends the commands from before it."""
     with hosting() as made:
-        made.host.send_commands(rows(position=[0.5, NAN], velocity=[NAN, 1.0]))
-        wait(lambda: made.driver.written, 'a write')
+        made.obey(rows(position=[0.5, NAN], velocity=[NAN, 1.0]))
 
         def take_long():
             made.driver.acts = {}
@@ -441,7 +433,7 @@ def test_a_command_from_before_a_long_read_is_not_repeated(clock):
             clock.skip(2 * host_module.PATIENCE)
 
         made.driver.acts = {'read': take_long}
-        assert_last_write(made.driver, rows(velocity=[NAN, 0.0]))
+        made.await_write(rows(velocity=[NAN, 0.0]))
         assert all(np.isnan(each[0]).all() for each in made.driver.written)
 
 
@@ -449,23 +441,21 @@ def test_a_command_from_before_a_long_read_is_not_repeated(clock):
 def test_rates_end_if_the_bridge_takes_no_state(zero_effort):
     """A velocity becomes zero, an effort only with zero_effort; a position stays."""
     with hosting(zero_effort=zero_effort) as made:
-        made.host.send_commands(rows([0.5, NAN], [0.1, NAN], [NAN, 2.0]))
-        assert_last_write(made.driver, rows([0.5, NAN], [0.1, NAN], [NAN, 2.0]))
+        made.obey(rows([0.5, NAN], [0.1, NAN], [NAN, 2.0]))
         made.takes = False
         effort = 0.0 if zero_effort else 2.0
-        assert_last_write(made.driver, rows([0.5, NAN], [0.0, NAN], [NAN, effort]))
+        made.await_write(rows([0.5, NAN], [0.0, NAN], [NAN, effort]))
         wait(lambda: any('has not taken' in text for _, text in made.reports), 'the report')
         made.takes = True
         made.host.send_commands(rows(velocity=[0.3, NAN]))
-        assert_last_write(made.driver, rows(velocity=[0.3, NAN], effort=[NAN, effort]))
+        made.await_write(rows(velocity=[0.3, NAN], effort=[NAN, effort]))
 
 
 def test_rates_end_a_time_after_the_last_command_without_a_bridge():
     """With a command_timeout a velocity has to be repeated."""
     with hosting(command_timeout=0.1) as made:
-        made.host.send_commands(rows(velocity=[1.0, NAN]))
-        assert_last_write(made.driver, rows(velocity=[1.0, NAN]))
-        assert_last_write(made.driver, rows(velocity=[0.0, NAN]))
+        made.obey(rows(velocity=[1.0, NAN]))
+        made.await_write(rows(velocity=[0.0, NAN]))
 
 
 def test_equal_failures_are_reported_once_in_a_while():

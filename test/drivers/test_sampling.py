@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trajectories between their waypoints, and how commands and trajectories replace each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

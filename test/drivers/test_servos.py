@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver of serial servos on a simulated bus: numbers, modes, and every failure of a bus."""
 
-from __future__ import annotations
-
 from bisect import bisect
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -79,25 +77,24 @@ def hosting(port, monkeypatch):
     """Return a context with a host, the states that it hands over, and its reports."""
     monkeypatch.setattr(host_module, 'monotonic', PatientClock())
     monkeypatch.setattr(host_module, 'REOPEN', 0.2)
-    return partial(host_servos, port)
 
+    @contextmanager
+    def host_servos(timeout='0.1'):
+        states, reports = [], []
 
-@contextmanager
-def host_servos(port, timeout='0.1', **parameters):
-    """Yield a host, the states that it hands over, and its reports."""
-    states, reports = [], []
+        def wake():
+            if state := host.take_state():
+                states.append((time.monotonic(), state))
 
-    def wake():
-        if state := host.take_state():
-            states.append((time.monotonic(), state))
+        hardware = make_hardware(port, timeout=timeout)
+        host = DriverHost(SerialServos(), hardware, wake, lambda *words: reports.append(words))
+        try:
+            host.take_step('activate')
+            yield host, states, reports
+        finally:
+            host.end()
 
-    hardware = make_hardware(port, timeout=timeout, **parameters)
-    host = DriverHost(SerialServos(), hardware, wake, lambda *words: reports.append(words))
-    try:
-        host.take_step('activate')
-        yield host, states, reports
-    finally:
-        host.end()
+    return host_servos
 
 
 def command(position=(NAN,) * 3, velocity=(NAN,) * 3, effort=(NAN,) * 3):

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated driver: the drive of ``sim`` by the contract of drivers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -274,7 +274,6 @@ def test_wrong_shapes_and_names_are_refused(linear, ask, error, said):
 @pytest.fixture(scope='module')
 def of_linkage(linkages):
     """Return a function that gives the device between two links of a worked linkage."""
-    pytest.importorskip('casadi', reason='CasADi is not installed')
     robots = {name: load_description(text, strict=True) for name, text in linkages.items()}
     return lambda name, base, end: ActuatorDevice.from_description(
         robots[name], base=base, end=end

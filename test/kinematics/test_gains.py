@@ -10,10 +10,8 @@ import pytest
 from zoo import elements
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import ShapeError, TransmissionError, UnknownNameError
 from transmission_bridge.kinematics import actuator_gains
-from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.fixture(scope='module')
@@ -140,8 +138,7 @@ def test_what_cannot_be_a_gain_is_refused(bent, position, options, error, said):
 
 def test_passive_joints_of_a_linkage_may_be_left_out(linkages):
     """Set point, load and gains are those of the commanded joints, of all, or given by name."""
-    pytest.importorskip('casadi', reason='CasADi is not installed')
-    robot = RobotTransmissions(load_description(linkages['push_rod_ankle']))
+    robot = elements.load(linkages['push_rod_ankle'])
     n, place, load, k = len(robot.joint_names), (0.1, -0.05), (20.0, -10.0), random_gains(2, 0)
     short = actuator_gains(robot, place, proportional=k, load=load)
     names = short.joint_names

@@ -26,6 +26,14 @@ from transmission_bridge.messages.records import fill_message, record_from_messa
 NAMES = ('shoulder', 'upper_arm', 'elbow')
 
 
+def outcome(read, data):
+    """Return what is read, or why it is not."""
+    try:
+        return plain(read(data))
+    except UnusualMessageError as error:
+        return error.reason
+
+
 @given(data=st.data())
 def test_any_sequence(data):
     """Whatever comes in any order, padding and end, is read as by a reader that knew nothing."""
@@ -78,14 +86,8 @@ def test_known_form_with_a_fault(data):
     faulty[at] ^= data.draw(st.integers(1, 255))
     faulty = bytes(faulty[: data.draw(st.integers(at, len(message)))])
 
-    def outcome(read):
-        try:
-            return plain(read(faulty))
-        except UnusualMessageError as error:
-            return error.reason
-
     reader.read_message(message)
-    assert outcome(reader.read_message) == outcome(JointStateReader().read_message)
+    assert outcome(reader.read_message, faulty) == outcome(JointStateReader().read_message, faulty)
     assert plain(reader.read_message(message)) == sample.plain
 
 
@@ -144,9 +146,7 @@ def test_what_is_left_to_the_typed_path(marker, at, new, reason):
     reader = JointStateReader()
     first = reader.read_message(good)
     for read in (parse_joint_state, reader.read_message, reader.read_message):
-        with pytest.raises(UnusualMessageError) as caught:
-            read(bad)
-        assert caught.value.reason == reason
+        assert outcome(read, bad) == reason
         assert reader.read_message(good) is first
         assert plain(first) == sample.plain
 
@@ -162,9 +162,7 @@ def test_declared_padding(count, fields):
     known.read_message(sample.encode())
     for reader in (JointStateReader(), known):
         assert plain(reader.read_message(bytes(message) + bytes(count))) == sample.plain
-        with pytest.raises(UnusualMessageError) as caught:
-            reader.read_message(bytes(message) + bytes(count - 1))
-        assert caught.value.reason == 'truncated'
+        assert outcome(reader.read_message, bytes(message) + bytes(count - 1)) == 'truncated'
 
 
 def test_arrays_are_read_only_views():

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A peer over real DDS, nodes as processes, nodes in this process, and the reference model."""
 
-from __future__ import annotations
-
 import subprocess
 from types import SimpleNamespace
 
@@ -14,6 +12,11 @@ from transmission_bridge.ros.process import available_executors
 
 _DEFAULT, *_OTHERS = available_executors()
 _OTHERS = [pytest.param(each, marks=pytest.mark.campaign) for each in _OTHERS]
+
+
+def pytest_itemcollected(item):
+    """Mark each test of this folder."""
+    item.add_marker(pytest.mark.ros)
 
 
 @pytest.fixture(params=[_DEFAULT, *_OTHERS])
@@ -67,30 +70,16 @@ def start(start_process):
 
 
 @pytest.fixture
-def start_bridge(harness, reference, start_process, tmp_path):
-    """Return a function that starts a bridge of the reference robot, which starts itself."""
+def live(harness, reference, start_process, tmp_path, meet):
+    """Return a function that starts a bridge of the reference robot; its process, and a peer."""
 
     def start_it(*args, urdf=reference.URDF, how=None, **values):
-        path = harness.parameter_file(
-            tmp_path / 'robot.yaml',
-            {'robot_description': harness.quoted(urdf), 'autostart': 'true', **values},
-            '/**',
-        )
-        module = 'transmission_bridge.ros.main bridge_node'
+        given = {'robot_description': harness.quoted(urdf), 'autostart': 'true', **values}
+        path = harness.parameter_file(tmp_path / 'robot.yaml', given, '/**')
         line = (*args, '--ros-args', '--params-file', path)
-        return start_process(module, *line, **(how or {}))
-
-    return start_it
-
-
-@pytest.fixture
-def live(start_bridge, meet):
-    """Return a function that starts a bridge, and returns the process and a peer once it is up."""
-
-    def start_it(*args, **values):
-        process = start_bridge(*args, **values)
+        process = start_process('transmission_bridge.ros.main bridge_node', *line, **(how or {}))
         peer = meet('transmission_bridge')
-        if values.get('autostart') != 'false':
+        if given['autostart'] != 'false':
             peer.spin_until(lambda: peer.state() == 'active', 'the start')
         return process, peer
 
@@ -98,7 +87,7 @@ def live(start_bridge, meet):
 
 
 @pytest.fixture(autouse=True)
-def no_time_to_repeat(monkeypatch):
+def no_time_to_repeat(harness, monkeypatch):
     """Let a node in this process log lines of one kind once, however slow the machine is."""
     clock = SimpleNamespace(monotonic=lambda: 0.0)
     monkeypatch.setattr('transmission_bridge.ros.throttled_log.time', clock)

@@ -10,8 +10,6 @@ Nodes of the package can also run inside the test's own process, next to the pee
 wants to look inside or to break something.
 """
 
-from __future__ import annotations
-
 import atexit
 from contextlib import suppress
 from dataclasses import replace
@@ -164,15 +162,12 @@ PATIENT = {'state_timeout': 0.0, 'command_timeout': 3600.0}
 
 BRIDGE = 'transmission_bridge'
 
-#: State after each transition.
+#: State after each transition that does not shut down.
 GOALS = {
     'configure': 'inactive',
     'activate': 'active',
     'deactivate': 'inactive',
     'cleanup': 'unconfigured',
-    'unconfigured_shutdown': 'finalized',
-    'inactive_shutdown': 'finalized',
-    'active_shutdown': 'finalized',
 }
 
 
@@ -330,23 +325,15 @@ class Peer:
 
     def report(self):
         """Return the graph as its node sees it."""
-        lines = [f'--- the graph of {self.node.get_fully_qualified_name()} ---']
-        lines += [
-            f'{space.rstrip("/")}/{name}'
-            for name, space in self.node.get_node_names_and_namespaces()
-        ]
-        for topic, _ in self.node.get_topic_names_and_types():
-            ends = [
-                *self.node.get_publishers_info_by_topic(topic),
-                *self.node.get_subscriptions_info_by_topic(topic),
-            ]
-            lines += [
-                f'{topic}: {each.endpoint_type.name} of {each.node_name}, '
-                f'{each.qos_profile.reliability.name}'
-                for each in ends
-                if topic not in ('/rosout', '/parameter_events')
-            ]
-        lines += [f'service {name}' for name, _ in self.node.get_service_names_and_types()]
+        graph = self.node
+        lines = [f'--- the graph of {graph.get_fully_qualified_name()} ---']
+        lines += map(str, graph.get_node_names_and_namespaces())
+        for topic, _ in graph.get_topic_names_and_types():
+            publishers = graph.get_publishers_info_by_topic(topic)
+            for end in (*publishers, *graph.get_subscriptions_info_by_topic(topic)):
+                policy = end.qos_profile.reliability.name
+                lines.append(f'{topic}: {end.endpoint_type.name} of {end.node_name}, {policy}')
+        lines += [f'service {name}' for name, _ in graph.get_service_names_and_types()]
         return '\n'.join(lines)
 
     # -- topics ----------------------------------------------------------------------------------
@@ -384,12 +371,11 @@ class Peer:
         )
         return records
 
-    def publisher(self, topic, qos=RELIABLE, readers=1):
-        """Return a JointState publisher that has found this many readers."""
-        publisher = self.node.create_publisher(JointState, topic, qos)
-        self.spin_until(
-            lambda: publisher.get_subscription_count() >= readers, f'a reader of {topic}'
-        )
+    def publisher(self, topic, qos=RELIABLE, readers=1, kind=JointState):
+        """Return a publisher that has found this many readers."""
+        publisher = self.node.create_publisher(kind, topic, qos)
+        count = publisher.get_subscription_count
+        self.spin_until(lambda: count() >= readers, f'a reader of {topic}')
         return publisher
 
     def send(self, publisher, message):
@@ -461,17 +447,22 @@ class Peer:
         request = ChangeState.Request(transition=Transition(id=number))
         response, again = self._ask(ChangeState, f'{node}/change_state', request)
         # The request that was not answered may have been obeyed.
-        return response.success or (again and before != self.state(node) == GOALS[transition])
+        goal = GOALS.get(transition, 'finalized')
+        return response.success or (again and before != self.state(node) == goal)
 
     def state(self, node=BRIDGE):
         """Return the state of the life cycle, for example ``inactive``."""
         response = self.call(GetState, f'{node}/get_state', GetState.Request())
         return response.current_state.label
 
+    def pass_through(self, *transitions, node=BRIDGE):
+        """Make transitions, which must succeed."""
+        for transition in transitions:
+            assert self.change_state(transition, node), transition
+
     def start(self, node=BRIDGE):
         """Configure and activate."""
-        assert self.change_state('configure', node)
-        assert self.change_state('activate', node)
+        self.pass_through('configure', 'activate', node=node)
 
     def set_parameters(self, values, node=BRIDGE):
         """Set several at once; return the one result of ``set_parameters_atomically``."""
@@ -537,7 +528,8 @@ class Diagnostics:
 
     def values(self, name):
         """Return the values of a status as a dictionary."""
-        return {each.key: each.value for each in self.statuses[name].values}
+        status = self.statuses.get(name)
+        return {each.key: each.value for each in status.values} if status else {}
 
     def said(self, name, *words, level=None, act=lambda: None):
         """Wait for a status from now on, with one of the levels and with words; return it."""

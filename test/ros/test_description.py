@@ -3,30 +3,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source and use of the description, and handling of a malformed one."""
 
-from __future__ import annotations
-
 import pytest
 from zoo import elements
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
 # rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
-pytestmark = [
-    pytest.mark.ros,
-    pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning'),
-]
+pytestmark = pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
 
-GEAR = """
-    <transmission name="gear">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="motor" role="actuator1"/>
-      <joint name="hinge" role="joint1">
-        <mechanical_reduction>{ratio}</mechanical_reduction>
-      </joint>
-    </transmission>
-"""
-MALFORMED, MENDED, FOUR = (
-    elements.urdf(('hinge',), GEAR.format(ratio=ratio)) for ratio in ('fast', '5.0', '4.0')
-)
+
+def gear(number):
+    """Return the transmission of the hinge."""
+    return elements.transmission('gear', 'Simple', {'hinge': elements.ratio(number)}, ['motor'])
+
+
+MALFORMED, MENDED, FOUR = (elements.urdf(['hinge'], gear(each)) for each in ('fast', 5.0, 4.0))
 
 
 def hinge_of(peer, reference):
@@ -35,12 +24,6 @@ def hinge_of(peer, reference):
     (state,) = peer.exchange(driver, reference.Message(('motor',), position=(10.0,)), joints)
     assert state.names == ('hinge',)
     return state.position[0]
-
-
-def reconfigure(peer):
-    """Clean up an active node and make it active again."""
-    for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
-        assert peer.change_state(transition)
 
 
 def test_malformed(peer, reference, make_bridge, diagnostics, log):
@@ -100,8 +83,7 @@ def test_parameter_and_topic(peer, reference, make_bridge, log, tmp_path):
         result = peer.set_parameters({'robot_description': FOUR})
         assert (result.successful, 'unconfigured' in result.reason) == (False, True)
     assert hinge_of(peer, reference) == 2.0
-    for transition in ('deactivate', 'cleanup'):
-        assert peer.change_state(transition)
+    peer.pass_through('deactivate', 'cleanup')
     assert peer.set_parameters({'robot_description': ''}).successful
     peer.start()
     assert hinge_of(peer, reference) == 2.5
@@ -110,7 +92,7 @@ def test_parameter_and_topic(peer, reference, make_bridge, log, tmp_path):
     peer.spin_until(lambda: log('another robot_description'), 'the log')
     assert log('another robot_description') == 1
     assert hinge_of(peer, reference) == 2.5
-    reconfigure(peer)
+    peer.pass_through('deactivate', 'cleanup', 'configure', 'activate')
     assert hinge_of(peer, reference) == 2.0
 
 
@@ -119,9 +101,7 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, make_bridge, capfd
     axis = 'transmissions.leg.offset'
     hinge = 'transmissions.gear.joints.hinge.offset'
     first, second = (
-        elements.urdf(
-            ('hinge', 'knee'), GEAR.format(ratio='5.0') + elements.leg(distance=distance)
-        )
+        elements.urdf(('hinge', 'knee'), gear(5.0) + elements.leg(distance=distance))
         for distance in (0.4, 0.2)
     )
     publisher = peer.latch(first)
@@ -131,6 +111,6 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, make_bridge, capfd
     publisher.publish(publisher.msg_type(data=second))
     peer.spin_until(lambda: '0.2' in node._description._received, 'arrival of the description')
     capfd.readouterr()
-    reconfigure(peer)
+    peer.pass_through('deactivate', 'cleanup', 'configure', 'activate')
     assert "no longer fit transmission 'leg' and are forgotten" in capfd.readouterr().err
     assert peer.parameters([axis, hinge]) == {axis: 0.0, hinge: 0.5}

@@ -3,14 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostics over real DDS: in every state, and equal to what was sent."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
-
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 

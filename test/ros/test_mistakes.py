@@ -3,14 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes of users, and what looks like one."""
 
-from __future__ import annotations
-
 import signal
-
-import pytest
-
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 
 def test_a_bridge_that_was_killed_and_started_again(live, harness):

@@ -3,19 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of parameters: where values come from, what is refused, what survives."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 import math
 
 import pytest
+from zoo import linkages
 from zoo.elements import ratio, transmission, urdf
 
 from transmission_bridge.bridge.options.files import warn_of_unused_parameter_files
 from transmission_bridge.bridge.options.options import BridgeOptions
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
+pytestmark = pytest.mark.versions
 
 ROLL = 'transmissions.wrist.joints.roll.offset'
 PITCH = 'transmissions.wrist.joints.pitch.offset'
@@ -23,20 +21,6 @@ LIFT = 'transmissions.hoist.joints.lift.mechanical_reduction'
 IGNORE = 'transmissions.hoist.ignore_absolute_encoder'
 
 
-@pytest.fixture
-def lift_of(peer, reference):
-    """Return a function for the position of the lift in the bridge with the winch at 2."""
-    driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
-
-    def lift():
-        message = reference.Message(('winch',), position=(2.0,))
-        (state,) = peer.exchange(driver, message, joints)
-        return state.position[state.names.index('lift')]
-
-    return lift
-
-
-@pytest.mark.versions
 def test_descriptors(peer, active_bridge):
     """Each parameter has a description; live ones a range, structural ones are read-only."""
     active_bridge()
@@ -59,16 +43,21 @@ def test_descriptors(peer, active_bridge):
     assert 'split, nan' in described['mixed_commands'].additional_constraints
 
 
-@pytest.mark.versions
-def test_life(peer, active_bridge, lift_of):
+def test_life(peer, active_bridge, reference):
     """URDF, then the file, then what was set since, also after a cleanup, in which none is."""
     active_bridge({LIFT: 8.0})
+    driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
+
+    def lift_of():
+        message = reference.Message(('winch',), position=(2.0,))
+        (state,) = peer.exchange(driver, message, joints)
+        return state.position[state.names.index('lift')]
+
     assert lift_of() == 2.0 / 8.0 + 0.3
     assert peer.set_parameters({LIFT: -16.0}).successful
     assert lift_of() == 2.0 / -16.0 + 0.3
     assert peer.parameters([LIFT, ROLL]) == {LIFT: -16.0, ROLL: 0.1}
-    assert peer.change_state('deactivate')
-    assert peer.change_state('cleanup')
+    peer.pass_through('deactivate', 'cleanup')
     assert peer.parameter_names('transmissions.') == []
     (result,) = peer.set_each_parameter({ROLL: 0.2})
     assert not result.successful
@@ -77,48 +66,6 @@ def test_life(peer, active_bridge, lift_of):
     assert lift_of() == 2.0 / -16.0 + 0.3
 
 
-@pytest.mark.parametrize(
-    ('values', 'words'),
-    [
-        ({LIFT: 0.0}, 'zero'),
-        ({LIFT: 2**53 + 1}, 'decimal point'),
-        ({ROLL: True}, '(expected a number, found True)'),
-        ({'zero_positions': ['a']}, "(expected a list of numbers, found ['a'])"),
-        ({'zero_positions': [0.0, math.nan]}, '-1000000 to 1000000'),
-        ({'on_stop': 'nothing'}, 'read-only'),
-        ({'use_sim_time': True}, 'read-only'),
-        ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
-    ],
-)
-def test_bad_value(peer, active_bridge, lift_of, values, words):
-    """A bad value is refused with a reason and changes nothing, alone or with good ones."""
-    node = active_bridge()
-    for others in ({}, {PITCH: 0.5, 'transmissions.hoist.joints.lift.offset': 0.5}):
-        for order in ({**others, **values}, {**values, **others}):
-            result = peer.set_parameters(order)
-            assert not result.successful
-            assert result.reason
-            assert words in result.reason
-    (alone,) = peer.set_each_parameter(values)
-    assert not alone.successful
-    assert alone.reason
-    assert words in alone.reason
-    assert peer.parameters([LIFT, ROLL, PITCH]) == {LIFT: -4.0, ROLL: 0.1, PITCH: -0.2}
-    assert lift_of() == 2.0 / -4.0 + 0.3
-    assert not node.get_clock().ros_time_is_active
-
-
-SLIDE = """
-    <joint name="slide"><command_interface name="position"/></joint>
-    <transmission name="rail">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <joint name="slide" role="joint1"><mechanical_reduction>0</mechanical_reduction></joint>
-      <actuator name="slide_motor" role="actuator1"/>
-    </transmission>
-  </ros2_control>
-  <link name="l_slide"/>
-  <joint name="slide" type="continuous"><parent link="base"/><child link="l_slide"/></joint>
-"""
 REFUSED = "its transmission 'rail' was rejected"
 SIDES = {
     'actuator_state_topics': ['a/actuator_states', 'b/actuator_states'],
@@ -129,16 +76,19 @@ SIDES = {
 @pytest.fixture
 def with_slide(reference):
     """Return the reference robot with one more transmission, which is refused."""
-    return reference.URDF.replace('</ros2_control>', SLIDE)
+    slide = '<joint name="slide"><command_interface name="position"/></joint>'
+    slide += transmission('rail', 'Simple', {'slide': ratio(0)}, ['slide_motor'])
+    slide += f'</ros2_control>{linkages.joint("slide", "base", "l_slide")}'
+    return reference.URDF.replace('</ros2_control>', slide)
 
 
 BUS = ['a/actuator_commands:=/bus', 'b/actuator_commands:=/bus']
 STATES = ['a/actuator_states:=/states', 'b/actuator_states:=/states']
 LINK = '<robot name="a"><link name="a"/></robot>'
+SIMULATED = 'transmission_bridge/SimulatedDriver'
 QOS = 'qos_overrides./joint_states.publisher'
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize(
     ('values', 'words'),
     [
@@ -153,6 +103,15 @@ QOS = 'qos_overrides./joint_states.publisher'
         ({f'{QOS}.depth': -3}, ("topic '/joint_states' cannot be created", 'Failed to create')),
         ({'robot_description': '<robot name="a">\n<link'}, ('line 2', 'well-formed')),
         ({'robot_description': LINK}, ('nothing to bridge',)),
+        # The bridge does not wait for such a driver on topics instead.
+        (
+            {'hardware_plugins': [f'hardwar={SIMULATED}']},
+            ("block 'hardwar' (closest: 'hardware')",),
+        ),
+        (
+            {'hardware_plugins': [f'hardware={SIMULATED}s']},
+            ('unknown driver in Python', 'Drivers'),
+        ),
         ({'robot_description': '~/my/robot'}, ('this is a path', '--urdf FILE', '~/my/robot')),
     ],
 )
@@ -174,7 +133,6 @@ def test_refused_at_configure(peer, make_bridge, with_slide, log, values, words)
     assert [each.topic_name for each in node.subscriptions] == ['/robot_description']
 
 
-@pytest.mark.versions
 def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
     """Numbers that differ from the URDF, and what names no part in use, are said once."""
     topics = {'qos_overrides./joint_states.publisher.depth': 7}
@@ -208,22 +166,19 @@ def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
     assert peer.parameters(list(numbers)) == numbers
 
 
-@pytest.mark.versions
 def test_a_file_and_the_command_line(meet, harness, reference, start_process, tmp_path):
     """Of a real file, of ``-p`` and of requests, ``nan``, ``off`` and integers are as meant."""
-    path = harness.parameter_file(
-        tmp_path / 'bridge.yaml',
-        {
-            'robot_description': harness.quoted(reference.URDF),
-            'state_timeout': '10',
-            'zero_positions': '[0, 1]',
-            'unknown_joints': 'nan',
-            'limits': 'off',
-            'actuator_names': '[]',
-            'autostrt': 'true',
-            LIFT: '8',
-        },
-    )
+    given = {
+        'robot_description': harness.quoted(reference.URDF),
+        'state_timeout': '10',
+        'zero_positions': '[0, 1]',
+        'unknown_joints': 'nan',
+        'limits': 'off',
+        'actuator_names': '[]',
+        'autostrt': 'true',
+        LIFT: '8',
+    }
+    path = harness.parameter_file(tmp_path / 'bridge.yaml', given)
     process = start_process(
         'transmission_bridge.ros.main bridge_node',
         *('--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
@@ -248,7 +203,6 @@ NODES = ('/**', 'b', '/b', 'left/b', '/left: {b: %s}', '/*/b', '/**/b', '/*', '/
 NODES += ('/left/**', '"*"', '"**"', '/right/b', 'right: {"**": %s}', '/left', '/left/arm/c')
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize('namespace', ['', '/left', '/left/arm'])
 def test_a_file_for_another_node(harness, context, tmp_path, namespace):
     """Only a file that rcl does not use for the node is reported, with its names."""

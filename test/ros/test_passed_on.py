@@ -3,15 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the bridge room rules reaches the node: one path each, over real DDS."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 import math
 
 import pytest
-
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 
 @pytest.fixture
@@ -26,18 +21,6 @@ def hear(peer):
         return heard
 
     return listen
-
-
-@pytest.fixture
-def speak(peer):
-    """Return a function: what publishes on a topic that has a reader."""
-
-    def publish_on(message_type, topic):
-        publisher = peer.node.create_publisher(message_type, topic, 10)
-        peer.spin_until(publisher.get_subscription_count, f'a reader of {topic}')
-        return publisher.publish
-
-    return publish_on
 
 
 def reliable(*topics):
@@ -56,19 +39,7 @@ def check(reference, field, names, values, joints):
 # -- trajectories and arrays ---------------------------------------------------------------------
 
 
-def trajectory(names, *points):
-    """Return a trajectory of waypoints, each a time and its fields."""
-    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
-    message = JointTrajectory(joint_names=list(names))
-    for (sec, nanosec), fields in points:
-        point = JointTrajectoryPoint(**fields)
-        point.time_from_start.sec, point.time_from_start.nanosec = sec, nanosec
-        message.points.append(point)
-    return message
-
-
-def test_arrays(active_bridge, reference, hear, speak, peer):
+def test_arrays(active_bridge, reference, hear, peer):
     """Arrays are in the orders of the parameters, whatever the layout says; else dropped whole."""
     from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
@@ -80,7 +51,7 @@ def test_arrays(active_bridge, reference, hear, speak, peer):
     message.layout.dim = [MultiArrayDimension(label='nonsense', size=99, stride=7)]
     message.layout.data_offset = 1
     for field in reference.FIELDS:
-        send = speak(Float64MultiArray, f'{field}_commands')
+        send = peer.publisher(f'{field}_commands', kind=Float64MultiArray).publish
         arrays = hear(node, Float64MultiArray, f'actuator_{field}_commands')
         del commands[:]
         for data in ((), (1.0,) * 4, (math.inf, 1.0, 1.0)):
@@ -103,23 +74,20 @@ def test_arrays(active_bridge, reference, hear, speak, peer):
 # -- drivers -------------------------------------------------------------------------------------
 
 
-def test_drivers_that_use_the_same_names(active_bridge, reference, hear, speak, peer):
+def test_drivers_that_use_the_same_names(active_bridge, reference, hear, peer):
     """Each driver is told of its own motors, by its names, on each kind of topic, and is heard."""
     from std_msgs.msg import Float64MultiArray
-    from trajectory_msgs.msg import JointTrajectory
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     motors = {'one/': {'M': 'left'}, 'two/': {'N': 'winch', 'M': 'right'}}
-    node = active_bridge(
-        {
-            'actuator_state_topics': [f'{place}actuator_states' for place in motors],
-            'actuator_names': [
-                f'{place}actuator_states:{name}={motor}'
-                for place in motors
-                for name, motor in motors[place].items()
-            ],
-            'command_actuators': ['right', 'left'],
-        }
-    )
+    topics = [f'{place}actuator_states' for place in motors]
+    names = [
+        f'{place}actuator_states:{name}={motor}'
+        for place, own in motors.items()
+        for name, motor in own.items()
+    ]
+    options = {'actuator_state_topics': topics, 'actuator_names': names}
+    node = active_bridge({**options, 'command_actuators': ['right', 'left']})
     joints = {'roll': 0.5, 'pitch': -0.25, 'lift': 1.0}
     kinds = {
         'actuator_position_commands': Float64MultiArray,
@@ -135,9 +103,10 @@ def test_drivers_that_use_the_same_names(active_bridge, reference, hear, speak, 
         (sent,) = peer.exchange(controller, message, peer.listen(f'{place}actuator_commands'))
         assert sent.names == tuple(names)
         check(reference, 'position', names.values(), sent.position, joints)
-    speak(JointTrajectory, 'joint_trajectory')(
-        trajectory(('roll', 'pitch'), ((1, 0), {'positions': [0.5, -0.25]}))
-    )
+    point = JointTrajectoryPoint(positions=[0.5, -0.25])
+    point.time_from_start.sec = 1
+    plan = JointTrajectory(joint_names=['roll', 'pitch'], points=[point])
+    peer.publisher('joint_trajectory', kind=JointTrajectory).publish(plan)
     for place, names in motors.items():
         arrays, trajectories = heard[place]
         peer.spin_until(lambda a=arrays, t=trajectories: a and t, 'array and trajectory')

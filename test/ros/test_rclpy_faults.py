@@ -7,8 +7,6 @@ Faults of plain rclpy, each of which ``ros/process.py`` works around.
 Where such a test fails, the workaround is needed no more.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 import re
@@ -21,21 +19,8 @@ import transmission_bridge
 from transmission_bridge.ros.process import available_executors
 
 rclpy = pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 ROS = Path(transmission_bridge.__file__).parent / 'ros'
-
-
-def output_of(script, **more):
-    """Return what a script prints, in the domain of this test run."""
-    return subprocess.run(
-        [sys.executable, '-c', script],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=60.0,
-        **more,
-    ).stdout
 
 
 # -- Faults of plain rclpy -----------------------------------------------------------------------
@@ -56,18 +41,12 @@ from std_msgs.msg import String
 
 rclpy.init()
 node = LifecycleNode('plain')
-
-def executor_of(name):
-    if name == 'single_threaded':
-        return SingleThreadedExecutor()
-    from rclpy.experimental.events_executor import EventsExecutor
-    return EventsExecutor()
 """
 
 
 #: At a signal rclpy shuts the context down before the node hears of it.
 SIGNALS = """
-executor = executor_of('single_threaded')
+executor = SingleThreadedExecutor()
 executor.add_node(node)
 node.create_timer(0.01, lambda: os.kill(os.getpid(), signal.SIGTERM))
 try:
@@ -80,9 +59,10 @@ os._exit(0)
 
 #: The events executor cannot call a callback of two arguments: it passes them as one.
 TUPLE = """
+from rclpy.experimental.events_executor import EventsExecutor
 publisher = node.create_publisher(String, 'told', 10)
 node.create_subscription(String, 'told', lambda sample, info: print('two'), 10)
-executor = executor_of('events')
+executor = EventsExecutor()
 executor.add_node(node)
 try:
     for _ in range(100):
@@ -102,13 +82,12 @@ unknown = SetParameters.Request(parameters=[Parameter(name='a', value=ParameterV
 impossible = ChangeState.Request()
 impossible.transition.id = 2
 node.declare_parameter('a', 1)
-kind, name, request = {
-    'unknown': (SetParameters, 'plain/set_parameters', unknown),
-    'impossible': (ChangeState, 'plain/change_state', impossible),
-}[WHAT]
+kind, name, request = SetParameters, 'plain/set_parameters', unknown
+if WHAT == 'impossible':
+    kind, name, request = ChangeState, 'plain/change_state', impossible
 asking = rclpy.create_node('asking')
 client = asking.create_client(kind, name)
-executor = executor_of('single_threaded')
+executor = SingleThreadedExecutor()
 executor.add_node(node)
 executor.add_node(asking)
 while not client.service_is_ready():
@@ -134,7 +113,8 @@ except Exception:
 )
 def test_faults(harness, script, found):
     """Plain rclpy has this fault."""
-    assert output_of(PLAIN + script).splitlines()[0] == found
+    command = [sys.executable, '-c', PLAIN + script]
+    assert subprocess.check_output(command, text=True, timeout=60.0).splitlines()[0] == found
 
 
 #: Attributes of others, imports and questions whose names are for rclpy alone.

@@ -3,15 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated time that runs, stands still and goes back: the time of receipt."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, strategies as st
 import pytest
-
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 
 class Simulation:

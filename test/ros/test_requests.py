@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any request to any service is answered in the way of that service, and the node goes on."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from random import Random
@@ -13,13 +11,15 @@ from bugs import BUG, put_bug
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
-from rcl_interfaces import srv  # noqa: E402
-from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue  # noqa: E402
+from rcl_interfaces import srv
+from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue
+
+pytestmark = pytest.mark.versions
 
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
+RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 
 
 #: Types that are no type of a parameter.
@@ -110,19 +110,6 @@ def fill(request, random, names):
         setattr(request, field, value)
 
 
-def attack(peer, services, names, seed, requests):
-    """Send requests of every kind, from a seed, and check the answers."""
-    random = Random(seed)
-    every = sorted(services)
-    setting = [each for each in every if '/set_' in each]
-    for number in range(requests):
-        # Each service has its turn; what sets parameters has many.
-        name = random.choice(setting) if random.random() < 0.4 else every[number % len(every)]
-        request = services[name].Request()
-        fill(request, random, (*names, *NAMES))
-        check_answer(request, peer.call(services[name], name, request))
-
-
 def check_answer(request, response):
     """Check that a response has the form required by its request, and the reason."""
     if hasattr(response, 'results'):
@@ -135,25 +122,27 @@ def check_answer(request, response):
             assert len(getattr(response, field)) in (0, len(request.names))
 
 
-def check_parameters(peer, node='transmission_bridge'):
-    """Check that the parameters can be listed, got and described, and are of sense."""
-    names = peer.parameter_names('', node)
-    assert '' not in names
-    assert len(peer.describe(names, node)) == len(names)
-    values = peer.parameters(names, node)
-    for name, value in values.items():
-        for each in value if isinstance(value, list) else [value]:
-            assert not isinstance(each, float) or math.isfinite(each), name
-    return values
-
-
 def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     """Requests of every kind are answered, and what the node then has is what it then does."""
     node = active_bridge()
     services = services_of(peer, node.get_name(), len(list(node.services)))
     assert {service.service_name for service in node.services} == set(services)
-    attack(peer, services, peer.parameter_names(), seed=0, requests=250 * campaign)
-    values = check_parameters(peer)
+    random, names, every = Random(0), (*peer.parameter_names(), *NAMES), sorted(services)
+    setting = [each for each in every if '/set_' in each]
+    for number in range(250 * campaign):
+        # Each service has its turn; what sets parameters has many.
+        name = random.choice(setting) if random.random() < 0.4 else every[number % len(every)]
+        request = services[name].Request()
+        fill(request, random, names)
+        check_answer(request, peer.call(services[name], name, request))
+    # The parameters can be listed, got and described, and are of sense.
+    names = peer.parameter_names()
+    assert '' not in names
+    assert len(peer.describe(names)) == len(names)
+    values = peer.parameters(names)
+    for name, value in values.items():
+        for each in value if isinstance(value, list) else [value]:
+            assert not isinstance(each, float) or math.isfinite(each), name
     state = peer.state()
     if state in ('active', 'inactive'):
         for transmission, tunables in node._session.robot.tunables.items():
@@ -165,47 +154,55 @@ def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     assert '\x1b' not in output
 
 
-@pytest.mark.versions
-def test_parameters_that_there_are_not(peer, active_bridge, log):
-    """An unknown type, a misspelt and an empty name cost themselves, in a set together the set."""
-    active_bridge()
+#: Parameters that cannot be set, and the reason.
+WRONG = LIFT.replace('offset', 'ofset')
+BAD = (
+    *((typed(ROLL, kind, double_value=0.5), f'unknown type {kind}') for kind in UNKNOWN_TYPES),
+    (typed(WRONG, 3), f"there is no parameter '{WRONG}' (closest: '{LIFT}'"),
+    (typed('', 3), 'a parameter without a name cannot be set'),
+    (typed(RATIO, 3), 'zero'),
+    (typed(RATIO, 2, integer_value=2**53 + 1), 'decimal point'),
+    (typed(ROLL, 1, bool_value=True), '(expected a number, found True)'),
+    (typed('zero_positions', 9, string_array_value=['a']), "a list of numbers, found ['a'])"),
+    (typed('zero_positions', 8, double_array_value=[0.0, math.nan]), '-1000000 to 1000000'),
+    (typed('on_stop', 4, string_value='nothing'), 'read-only'),
+    (typed('use_sim_time', 1, bool_value=True), 'read-only'),
+)
+
+
+def test_parameters_that_cannot_be_set(peer, active_bridge, log):
+    """Each costs itself, in a set together the set, with a reason; so do too many at once."""
+    node = active_bridge()
     before = peer.parameter_names()
-    good = typed(LIFT, 3, double_value=0.25)
-    wrong = LIFT.replace('offset', 'ofset')
-    for bad, words in (
-        *((typed(ROLL, kind, double_value=0.5), f'unknown type {kind}') for kind in UNKNOWN_TYPES),
-        (typed(wrong, 3), f"there is no parameter '{wrong}' (closest: '{LIFT}'"),
-        (typed('', 3), 'a parameter without a name cannot be set'),
-    ):
+    good, other = (typed(LIFT, 3, double_value=value) for value in (0.25, 0.5))
+    for bad, words in BAD:
         results = set_each(peer, [bad, good, bad])
         assert [result.successful for result in results] == [False, True, False]
-        for result in (results[0], results[2], set_together(peer, [good, bad])):
+        together = [set_together(peer, each) for each in ([other, bad], [bad, other])]
+        for result in (results[0], results[2], *together):
             assert not result.successful
             assert all(word in result.reason for word in words.rsplit(' ', 1))
-    assert peer.parameters([LIFT, ROLL]) == {LIFT: 0.25, ROLL: 0.1}
+    assert peer.parameters([LIFT, ROLL, RATIO]) == {LIFT: 0.25, ROLL: 0.1, RATIO: -4.0}
+    assert node._session.robot.parameters['hoist.joints.lift.mechanical_reduction'].value == -4.0
+    assert not node.get_clock().ros_time_is_active
     assert peer.parameter_names() == before
     assert log('unknown type') > 0
     assert set_each(peer, []) == []
     assert set_together(peer, []).successful
-
-
-def test_a_request_for_too_many_parameters(peer, active_bridge):
-    """It is refused as a whole, with a reason for each: commands and timeouts would wait."""
-    active_bridge()
+    # Commands and timeouts would wait.
     many = [typed(LIFT, 3, double_value=0.01 * k) for k in range(1001)]
     results = set_each(peer, many[:101])
     assert len(results) == 101
     for result in (results[0], results[-1], set_together(peer, many)):
         assert not result.successful
         assert 'parameters in one request, expected' in result.reason
-    assert peer.parameters([LIFT]) == {LIFT: 0.3}
+    assert peer.parameters([LIFT]) == {LIFT: 0.25}
     assert all(result.successful for result in set_each(peer, many[:100]))
     assert peer.parameters([LIFT]) == {LIFT: 0.99}
     assert set_together(peer, [many[3]]).successful
     assert list(ask(peer, 'describe_parameters', names=[LIFT] * 10_001).descriptors) == []
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize('broken', ['check_values', 'commit_values', '_apply'])
 def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     """A callback that raises has the request refused; the log has the traceback, once."""
@@ -224,7 +221,6 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     assert node._session.robot.transmissions['wrist'].joint_offset[0] == 0.3
 
 
-@pytest.mark.versions
 def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
     """A response that cannot be encoded is replaced by the empty response."""
     node = active_bridge()

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenarios of ``scenarios.py`` by a node in this process, and by a process over DDS."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -12,9 +10,6 @@ import numpy as np
 import pytest
 from scenarios import SCENARIOS
 from world import as_words, by_mode, compare, spread
-
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 ARRAYS = tuple(f'actuator_{mode}_commands' for mode in ('position', 'velocity', 'effort'))
 
@@ -36,19 +31,20 @@ class Live:
         clock, self._time = peer.node.create_publisher(Clock, '/clock', 10), Clock()
         self._time.clock.sec = 100
         peer.node.create_timer(0.05, lambda: clock.publish(self._time))
-        peer.spin_until(
-            lambda: self._diagnostics.stamp and self._diagnostics.stamp.sec == 100, 'the time'
-        )
+        self._await_time()
         self._joints, self._sent = peer.listen('joint_states'), peer.listen('actuator_commands')
         self._arrays = []
         for topic in ARRAYS if 'command_actuators' in options else ():
-            peer.node.create_subscription(
-                Float64MultiArray,
-                topic,
-                lambda message, topic=topic: self._arrays.append((topic, np.array(message.data))),
-                harness.LISTENER,
-            )
+
+            def hear(message, topic=topic):
+                self._arrays.append((topic, np.array(message.data)))
+
+            peer.node.create_subscription(Float64MultiArray, topic, hear, harness.LISTENER)
             peer.spin_until(lambda t=topic: peer.node.count_publishers(t), f'{topic}')
+
+    def _await_time(self):
+        known, told = self._diagnostics, self._time.clock
+        self.peer.spin_until(lambda: known.stamp and known.stamp.sec == told.sec, 'the time')
 
     def play(self, scenario):
         """Run the steps of a scenario, and compare what is sent with what is expected."""
@@ -82,16 +78,8 @@ class Live:
         publisher, message = self._say(step.topic, step.joints)
         if isinstance(step.sent, str):
             send = self._repeat(lambda: self.peer.send(publisher, message))
-            self.peer.spin_until(
-                lambda: (
-                    send()
-                    or (
-                        self._diagnostics.statuses.get(step.topic)
-                        and f'rejected {step.sent}' in self._diagnostics.values(step.topic)
-                    )
-                ),
-                f'the rejection {step.sent}',
-            )
+            words, find = f'rejected {step.sent}', self._diagnostics.values
+            self.peer.spin_until(lambda: send() or words in find(step.topic), words)
             assert not self._sent
         elif step.sent:
             self.peer.exchange(publisher, message, self._sent)
@@ -104,10 +92,7 @@ class Live:
         if step.sent:
             self._hear(step.sent)
         elif self._is_timed:  # what comes next must not be received before
-            self.peer.spin_until(
-                lambda: self._diagnostics.stamp and self._diagnostics.stamp.sec == clock.sec,
-                'the time',
-            )
+            self._await_time()
 
     def _tune(self, step):
         values = {f'transmissions.{name}': value for name, value in step.values.items()}
@@ -128,23 +113,18 @@ def parameters(scenario):
         for each in scenario.steps
         if hasattr(each, 'topic')
     }
-    options = {name: _listed(value) for name, value in scenario.options.items()}
+    options = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in scenario.options.items()
+    }
     return {'state_timeout': 0.0, 'use_sim_time': True, **reliable, **options}
 
 
-def _listed(value):
-    return list(value) if isinstance(value, tuple) else value
+BY_NODES = [each for each in SCENARIOS if each.runners]
+BY_PROCESSES = [each for each in BY_NODES if each.runners == 'processes']
 
 
-def chosen(runners):
-    """Return the scenarios for one of these runners, with their names."""
-    return pytest.mark.parametrize(
-        'scenario',
-        [pytest.param(each, id=each.name) for each in SCENARIOS if each.runners in runners],
-    )
-
-
-@chosen({'nodes', 'processes'})
+@pytest.mark.parametrize('scenario', BY_NODES, ids=lambda each: each.name)
 def test_by_a_node(scenario, make_bridge, peer, harness):
     """Drivers are sent what the scenario says, step by step."""
     make_bridge({'robot_description': scenario.robot, **parameters(scenario)})
@@ -152,7 +132,7 @@ def test_by_a_node(scenario, make_bridge, peer, harness):
     Live(harness, peer, scenario.options).play(scenario)
 
 
-@chosen({'processes'})
+@pytest.mark.parametrize('scenario', BY_PROCESSES, ids=lambda each: each.name)
 def test_by_a_process(scenario, live, harness):
     """Drivers are sent what the scenario says over DDS, and the process ends well."""
     values = {name: json.dumps(value) for name, value in parameters(scenario).items()}

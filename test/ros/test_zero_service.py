@@ -3,17 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services that calibrate, over real DDS, and the file in which their numbers are kept."""
 
-from __future__ import annotations
-
 import math
 import signal
 import time
 
 from bugs import BUG, put_bug
 import pytest
-
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
@@ -211,8 +206,7 @@ def test_numbers_are_set_at_rest(peer, active_bridge, harness, reference, robot)
             assert each in message
     assert peer.parameters([LIFT, ROLL]) == before
     assert robot.store(harness, **elbow).successful
-    for transition in ('deactivate', 'activate'):
-        assert peer.change_state(transition)
+    peer.pass_through('deactivate', 'activate')
     robot.feed()
     assert robot.zero().success
     assert robot.store(harness, **{LIFT: 1.0}).successful
@@ -227,26 +221,20 @@ def path(tmp_path):
     return tmp_path / 'tuned.json'
 
 
-@pytest.fixture
-def restart(live, harness, reference, path):
-    """Return a function that starts a bridge with the file; its process, its peer, its robot."""
+def test_numbers_survive_a_restart(live, harness, reference, path):
+    """
+    Numbers of both services survive a killed process, with those on which they depend.
 
-    def start(**values):
+    A parameter file or another URDF overrides them; rejected numbers are an error.
+    """
+
+    def restart(**values):
         values |= harness.PATIENT
         process, peer = live(tuned_file=path, how={'env': harness.KILLED}, **values)
         robot = Robot(peer, reference)
         robot.feed()
         return process, peer, robot
 
-    return start
-
-
-def test_numbers_survive_a_restart(restart, harness, reference, path):
-    """
-    Numbers of both services survive a killed process, with those on which they depend.
-
-    A parameter file or another URDF overrides them; rejected numbers are an error.
-    """
     process, peer, robot = restart()
     reverse = {RATIO: 4.0, 'zero_joints': ['lift'], 'zero_positions': [0.5]}
     assert peer.set_parameters(reverse).successful

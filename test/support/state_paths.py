@@ -12,7 +12,9 @@ from transmission_bridge.bridge.states.state_map import StateMap
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.records import JointStateRecord
+from transmission_bridge.messages.records import JointStateRecord, LayoutTable
+
+_LAYOUTS = LayoutTable()
 
 
 def record(names, position=(), velocity=(), effort=(), *, stamp=(1, 0)):
@@ -54,6 +56,12 @@ class StatePath:
     def merge_message(self, source, layout, data, stamp, now=0.0):
         """Use a message."""
         self.states.merge_message(self.plan, source, layout, data, stamp, now)
+
+    def feed(self, message, source='driver', now=0.0):
+        """Use a message of the reference, or a record."""
+        layout = _LAYOUTS.find_layout(message.names, message.lengths)
+        data = getattr(message, 'received', message)
+        self.merge_message(source, layout, data, message.stamp, now)
 
     def encode_state(self, now=0.0):
         """Return the bytes of the joint states."""

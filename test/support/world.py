@@ -69,13 +69,13 @@ class World:
         """Let time pass, with ticks; return what is sent."""
         return self._sent_by(self._tick, seconds)
 
-    def state(self, names=(), driver='driver', **rows):
+    def state(self, names=(), driver='driver', stamp=(1, 0), **rows):
         """Have a driver give positions, velocities, efforts of its (first) actuators."""
         names = names or self.robot.actuator_names[: max(map(len, rows.values()))]
         message = record(names, **rows)
         layout = Layout(message.names, message.lengths)
         self.bridge.states.merge_message(
-            self.bridge.plan.state_map, driver, layout, message, (1, 0), self.now
+            self.bridge.plan.state_map, driver, layout, message, stamp, self.now
         )
 
     def joints(self):

@@ -9,11 +9,9 @@ import base_checks
 from documents import DOCUMENTS, ROOT
 import numpy as np
 import pytest
-from zoo.elements import of_snippet
+from zoo.elements import load, of_snippet
 
 from transmission_bridge import conformance
-from transmission_bridge.description import load_description
-from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 
 DOCUMENT = DOCUMENTS['transmissions.md']
@@ -31,8 +29,8 @@ def robot_with(snippet):
     if 'transmission_bridge/LinkageTransmission' in snippet:
         files = [path.read_text('utf-8') for path in ROOT.glob('examples/linkages/*.urdf')]
         (text,) = [each for each in files if snippet.splitlines()[0].strip() in each]
-        return RobotTransmissions(load_description(text), passive_joints='none')
-    return RobotTransmissions(load_description(of_snippet(snippet)))
+        return load(text, passive_joints='none')
+    return load(of_snippet(snippet))
 
 
 # The five-bar leg, of which corners of the domain are out of reach, is in test_conformance.py.

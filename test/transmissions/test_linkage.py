@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo import mechanisms
-from zoo.elements import ratio, transmission
+from zoo.elements import load, ratio, transmission
 from zoo.linkages import (
     BENT,
     CRANK_AND_BLOCK,
@@ -23,7 +23,7 @@ from zoo.linkages import (
     with_far_balls,
 )
 
-from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge import load_description
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS, FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.transmissions.compiled import Call
@@ -43,7 +43,7 @@ WORKED = ('four_bar_knee', 'five_bar', 'push_rod_ankle')
 
 def maps(text, passive_joints='all'):
     """Return the maps of a robot, in which no error is found."""
-    found = RobotTransmissions(load_description(text), passive_joints=passive_joints)
+    found = load(text, passive_joints=passive_joints)
     assert [str(each) for each in found.findings if each.severity == 'error'] == []
     return found
 

@@ -14,6 +14,7 @@ from zoo import mechanisms as m
 from zoo.documented import DOCUMENTED
 from zoo.elements import load, maps, of_snippet, params, transmission
 
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError
 from transmission_bridge.interfaces import DIRECTIONS
 from transmission_bridge.transmissions import equation_transmission, MapReport
@@ -186,7 +187,7 @@ def test_it_is_live_and_compiles_nothing():
             robot.with_parameters({f'{name}.max_gain': value})
 
 
-def test_a_type_cannot_mean_something_else_by_it(make_spec):
+def test_a_type_cannot_mean_something_else_by_it():
     """A number of this name would be two things at once."""
 
     class Amplified(m.Sine):
@@ -198,8 +199,10 @@ def test_a_type_cannot_mean_something_else_by_it(make_spec):
             reader.number('max_gain', description='Amplification.', default=1.0)
             return cls()
 
+    text = of_snippet(transmission('t', 'me/Amplified', 'j', 'm'))
+    (spec,) = load_description(text).transmissions
     with pytest.raises(TransmissionError, match='reads max_gain, which every type'):
-        build_transmission(Amplified, make_spec('t', 'me/Amplified', ('j',), ('m',)))
+        build_transmission(Amplified, spec)
 
 
 # -- at the dead centre itself -------------------------------------------------------------------

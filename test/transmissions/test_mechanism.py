@@ -3,22 +3,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one solver: formulas, closures and linkages are one mechanism, near dead centres too."""
 
+from collections import Counter
 import math
 
 import casadi as ca
 import numpy as np
 import pytest
 from zoo import mechanisms as m
+from zoo.elements import load
 from zoo.linkages import joint, robot, starts, with_balls
 from zoo.mechanisms import single
 
-from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
 from transmission_bridge.transmissions.compiled import map_samples
+from transmission_bridge.transmissions.linear import ScrewTransmission
 from transmission_bridge.transmissions.mechanism import part
 from transmission_bridge.transmissions.robot.program import RobotMap
+from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 # -- one mechanism, described in several ways ----------------------------------------------------
 
@@ -40,7 +43,7 @@ def push_rod():
     body += joint('slide', 'base', 'tip_link', 0.01j, (1, 0, 0), 'prismatic', (0.085, 0.145))
     loop = '<loop type="rod" frame1="pin_link" frame2="tip_link" length="0.12"/>'
     text = robot(body, {'motor': 'slide'}, ['crank'], loop, starts(slide=0.12))
-    maps = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
+    maps = load(text, strict=True, passive_joints='none')
     return maps.transmissions['linkage']
 
 
@@ -134,8 +137,8 @@ def test_no_sample_is_mapped_to_another_turn(most, direction):
 def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
     """The full solver is left a hundredth of the samples, and a sample alone has the same bits."""
     if name == 'ball joints':
-        ankle = load_description(with_balls(linkages['push_rod_ankle']))
-        t, reachable = RobotTransmissions(ankle).transmissions['ankle'], 0.3
+        ankle = load(with_balls(linkages['push_rod_ankle']))
+        t, reachable = ankle.transmissions['ankle'], 0.3
     else:
         t, reachable = SAME[name]()[1], 0.5
     middle = (np.array(t.domain.lower) + t.domain.upper) / 2.0
@@ -150,18 +153,16 @@ def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
         for number in range(0, 500, 50):
             assert np.array_equal(t.map(direction, 'position', at[number]), found[number])
         (mechanism,) = t.parts(direction)
-        counts = []
-        monkeypatch.setattr(
-            part,
-            'map_samples',
-            lambda function, columns, shared: (
-                counts.append((function, len(columns[0])))
-                or map_samples(function, columns, shared)
-            ),
-        )
+        counts = Counter()
+
+        def count(function, columns, shared):
+            counts[function] += len(columns[0])
+            return map_samples(function, columns, shared)
+
+        monkeypatch.setattr(part, 'map_samples', count)
         t.map(direction, 'position', at)
         monkeypatch.undo()
-        assert sum(n for function, n in counts if function is mechanism.solver.function) <= 5
+        assert counts[mechanism.solver.function] <= 5
 
 
 # -- what cannot be built ------------------------------------------------------------------------
@@ -228,9 +229,33 @@ class Root(m.Equation):
     (variant(m.Shear,
            joint_position=lambda a, p: (a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1])),
      'every position of the domain is a dead centre'),
+    # Numbers are as many as there should be, finite, and of what can be built.
+    (lambda: m.Cardan(joint_offset=(1.0, 2.0)), 'joint_offset is invalid'),
+    (lambda: m.Cardan(joint_offset=()), 'joint_offset is invalid'),
+    (lambda: m.Cardan(actuator_reduction=()), 'actuator_reduction is not a valid ratio'),
+    (lambda: m.Cardan(joint_reduction=(1.0, 1.0)), 'joint_reduction is not .* 1 in all, found 2'),
+    (lambda: m.Cardan(actuator_reduction=(0.0,)), 'not a valid ratio'),
+    (lambda: m.Cardan(joint_offset=(math.nan,)), 'expected finite numbers'),
+    (lambda: m.Cardan(cosine=math.inf), 'expected finite numbers'),
+    (lambda: m.guided(0.0, 0.1, 0.0, 1.0), 'dimensions'),
+    (lambda: m.guided(0.1, np.nan, 0.0, 1.0), 'dimensions'),
+    (lambda: m.hinged(0.1, np.inf, 0.0, 1.0), 'dimensions'),
+    (lambda: m.guided(0.1, 0.2, 0.31, 1.0), 'shorter than the offset'),
+    (lambda: m.hinged(0.1, 0.2, -0.31, 1.0), 'shorter than the offset'),
+    (lambda: m.hinged(0.1, 0.1, 0.1, 0.1), 'open at its crank angle'),
+    (lambda: m.ankle({**m.LEFT, 'rod': 0.1}, m.RIGHT), 'does not reach'),
+    (lambda: m.ankle({**m.LEFT, 'crank': 0.0}, m.RIGHT), 'dimensions'),
+    (lambda: m.ankle({**m.LEFT, 'axis': (0.0, 0.0, 0.0)}, m.RIGHT), 'dimensions'),
+    (lambda: m.ankle({**m.LEFT, 'motor': (0.0, np.nan, 0.0)}, m.RIGHT), 'dimensions'),
+    (lambda: TabulatedTransmission([0.0], [0.0]), 'two points or more'),
+    (lambda: TabulatedTransmission([0.0, 1.0], [0.0, 1.0, 2.0]), 'equal length'),
+    (lambda: TabulatedTransmission([0.0, 1.0, 1.0], [0.0, 1.0, 2.0]), 'first column'),
+    (lambda: TabulatedTransmission([0.0, 1.0, 2.0], [0.0, 0.0, 1.0]), 'each column'),
+    (lambda: TabulatedTransmission([0.0, np.nan], [0.0, 1.0]), 'finite'),
+    *((lambda lead=lead: ScrewTransmission(lead), 'lead') for lead in (0.0, np.nan, np.inf)),
 ])  # fmt: skip
-def test_a_mechanism_that_says_too_little_is_refused(make, message):
-    """The error names what is missing and what would do."""
+def test_a_mechanism_that_cannot_be_built_is_refused(make, message):
+    """The error names what is missing or wrong, and what would do."""
     with pytest.raises(TransmissionError, match=message):
         make()
 
@@ -312,18 +337,6 @@ def test_a_pose_near_a_dead_centre_makes_no_position_wrong(apart):
         assert (np.abs(each - expected)[answered] <= 1e-15 / slope[answered]).all()
 
 
-def begun(q, lower, upper):
-    """Return a slider by formulas, and by its closure from a pose on."""
-    formulas = m.guided(0.04, 0.12, 0.01, 1.5)
-    pose = formulas.joint_to_actuator('position', [q]), [q]
-    closure = variant(
-        m.Slider,
-        range=lambda self: self.bare_range('joint', [lower], [upper]),
-        pose=lambda self: pose,
-    )
-    return formulas, closure()
-
-
 #: Where the crank is in line with the rod.
 DEAD = math.asin(0.01 / 0.16) - 1.5
 
@@ -339,7 +352,10 @@ DEAD = math.asin(0.01 / 0.16) - 1.5
 ])  # fmt: skip
 def test_a_closure_with_any_pose_is_the_mechanism(begin, lower, upper):
     """A walk from the pose covers the range, and what is answered is right."""
-    formulas, t = begun(begin, lower, upper)
+    formulas = m.guided(0.04, 0.12, 0.01, 1.5)
+    pose = formulas.joint_to_actuator('position', [begin]), [begin]
+    ends = lambda self: self.bare_range('joint', [lower], [upper])  # noqa: E731
+    t = variant(m.Slider, range=ends, pose=lambda self: pose)()
     q = np.concatenate([np.linspace(lower, upper, 300)[1:], lower + np.geomspace(1e-7, 2.0, 300)])
     q = q[q < upper, np.newaxis]
     a = formulas.joint_to_actuator('position', q)

@@ -8,8 +8,6 @@ import pytest
 from zoo import mechanisms
 from zoo.mechanisms import LEFT, RIGHT, TILTED
 
-from transmission_bridge.errors import TransmissionError
-
 BEHIND = {
     'motor': (0.0, 0.05, 0.2), 'crank': 0.04, 'rod': 0.2, 'foot': (-0.04, 0.05, 0.0),
     'crank_angle': np.pi,
@@ -104,15 +102,3 @@ def test_a_crank_that_is_a_turn_further_is_no_solution():
         a = np.add(a, (6.0 * np.pi, 0.0))
         assert np.isnan(t.actuator_to_joint('position', [a], guess=[q])).all()
         assert np.isnan(t.actuator_to_joint('position', a, guess=q)).all()
-
-
-@pytest.mark.parametrize(('change', 'message'), [
-    ({'rod': 0.1}, 'does not reach'),
-    ({'crank': 0.0}, 'dimensions'),
-    ({'axis': (0.0, 0.0, 0.0)}, 'dimensions'),
-    ({'motor': (0.0, np.nan, 0.0)}, 'dimensions'),
-])  # fmt: skip
-def test_dimensions_that_cannot_be_built(change, message):
-    """A leg that cannot exist is refused with its dimensions."""
-    with pytest.raises(TransmissionError, match=message):
-        ankle({**LEFT, **change}, RIGHT)

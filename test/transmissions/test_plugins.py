@@ -14,7 +14,7 @@ import pytest
 from zoo import elements
 from zoo.mechanisms import Straight
 
-from transmission_bridge import MapReport, RobotTransmissions
+from transmission_bridge import MapReport
 from transmission_bridge.errors import PluginError, TransmissionError
 from transmission_bridge.transmissions import LinearTransmission, Registry, SimpleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
@@ -151,30 +151,19 @@ def test_what_is_no_transmission_is_refused(write_module, text, reason):
 # -- several packages with one type --------------------------------------------------------------
 
 
-@pytest.fixture
-def install(write_module, tmp_path):
-    """Return a function that installs a package ``name`` that provides ``type = target``."""
-
-    def write(name, version, entry):
+@pytest.mark.parametrize('type_name', ['me/Gear', BUILT_IN])
+def test_two_packages_with_one_type_are_both_named_and_disabled(write_module, tmp_path, type_name):
+    """Nothing says which is right, in whatever order; a built-in type is no exception."""
+    for name, version, target in (('gears', '1.0', 'Gear'), ('wheels', '2.0', 'Wheel')):
         folder = tmp_path / f'{name}-{version}.dist-info'
         folder.mkdir()
         (folder / 'METADATA').write_text(f'Name: {name}\nVersion: {version}\n')
-        (folder / 'entry_points.txt').write_text(f'[{ENTRY_POINT_GROUP}]\n{entry}\n')
-        importlib.invalidate_caches()
-
-    return write
-
-
-@pytest.mark.parametrize('type_name', ['me/Gear', BUILT_IN])
-def test_two_packages_with_one_type_are_both_named_and_disabled(
-    install, make_spec, make_robot, type_name
-):
-    """Nothing says which is right, in whatever order; a built-in type is no exception."""
-    install('gears', '1.0', f'{type_name} = tb_test:Gear')
-    install('wheels', '2.0', f'{type_name} = tb_test:Wheel')
+        entry = f'[{ENTRY_POINT_GROUP}]\n{type_name} = tb_test:{target}\n'
+        (folder / 'entry_points.txt').write_text(entry)
+    importlib.invalidate_caches()
     registry = Registry()
-    spec = make_spec('t', type_name, ('j',), ('m',))
-    robot = RobotTransmissions(make_robot(spec), registry=registry)
+    text = elements.of_snippet(elements.transmission('t', type_name, 'j', 'm'))
+    robot = elements.load(text, registry=registry)
     assert robot.joint_names == ()
     (finding,) = robot.findings
     for said in ('tb_test:Gear (gears 1.0)', 'tb_test:Wheel (wheels 2.0)'):
@@ -215,19 +204,16 @@ def plugin(name, build):
 
 
 @pytest.fixture
-def with_plugin(make_spec, make_robot, registry_of):
+def with_plugin(registry_of):
     """Return a function that makes a robot with a plugin between two simple transmissions."""
 
     def make(cls, registry=None):
-        simple = 'me/SimpleTransmission'
-        place = {'line': 7, 'path': '/robot/transmission[2]'}
-        specs = (
-            make_spec('first', simple, ('a',), ('ma',), joint_reduction=(4.0,)),
-            make_spec('plugin', f'me/{cls.__name__}', ('p',), ('mp',), **place),
-            make_spec('last', simple, ('z',), ('mz',), joint_reduction=(8.0,)),
-        )
+        simple, ratio = 'me/SimpleTransmission', elements.ratio
+        text = elements.transmission('first', simple, {'a': ratio(4)}, ['ma'])
+        text += elements.transmission('plugin', f'me/{cls.__name__}', 'p', ['mp'])
+        text += elements.transmission('last', simple, {'z': ratio(8)}, ['mz'])
         registry = registry or registry_of(SimpleTransmission, cls)
-        return RobotTransmissions(make_robot(*specs), registry=registry)
+        return elements.load(elements.urdf('apz', text), registry=registry)
 
     return make
 
@@ -258,16 +244,17 @@ def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, fail
     assert (t.joint_names, t.actuator_names) == (('a', 'z'), ('ma', 'mz'))
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 'plugin')
-    assert (finding.line, finding.path) == (7, '/robot/transmission[2]')
+    assert (finding.line, finding.path) == (14, '/robot/ros2_control/transmission[2]')
     assert said in finding.message
     assert 'Traceback' in finding.message
     assert t.actuator_to_joint('position', [4.0, 8.0]).tolist() == [1.0, 1.0]
 
 
-def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of):
+def test_a_plugin_of_another_size_is_refused(registry_of):
     """A plugin that builds for other numbers of members than described is an error finding."""
-    spec, gear = make_spec('t', 'me/Gear', ('j', 'k'), ('m',)), lambda cls, reader: cls([[0.5]])
-    t = RobotTransmissions(make_robot(spec), registry=registry_of(plugin('Gear', gear)))
+    registry = registry_of(plugin('Gear', lambda cls, reader: cls([[0.5]])))
+    text = elements.of_snippet(elements.transmission('t', 'me/Gear', 'jk', 'm'))
+    t = elements.load(text, registry=registry)
     assert t.joint_names == ()
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 't')

@@ -15,9 +15,14 @@ from zoo.elements import ratio, transmission
 from zoo.robots import maps
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.description import JointSpec, MimicSpec
 from transmission_bridge.errors import ShapeError, UnsupportedInterfaceError
 from transmission_bridge.interfaces import DIRECTIONS, interfaces_of
+
+
+def one(name, joint, actuator='m', kind='Simple', number=50):
+    """Return a transmission of a joint and an actuator."""
+    return transmission(name, kind, {joint: ratio(number)}, (actuator,))
+
 
 MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
 
@@ -85,9 +90,9 @@ def test_the_robot_equals_its_transmissions_in_any_order(name, data, leading):
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
-def test_another_shape_is_refused(make_spec, make_robot, direction):
+def test_another_shape_is_refused(direction):
     """Values, at, rate and guess of another last axis are refused by name."""
-    t = RobotTransmissions(make_robot(make_spec('t', 'simple', ('j',), ('m',))))
+    t = elements.maps('j', one('t', 'j'))
     function = getattr(t, direction)
     for shape in ((), (0,), (2,), (1, 2)):
         with pytest.raises(ShapeError, match=r'^values: '):
@@ -105,9 +110,9 @@ def test_another_shape_is_refused(make_spec, make_robot, direction):
     ('Position', 'joint_to_actuator'),
     ('absolute_position', 'joint_to_actuator'),
 ])  # fmt: skip
-def test_an_interface_that_is_not_mapped_is_refused(make_spec, make_robot, interface, direction):
+def test_an_interface_that_is_not_mapped_is_refused(interface, direction):
     """The error names those that there are; ``base_checks`` asks each transmission."""
-    t = RobotTransmissions(make_robot(make_spec('t', 'simple', ('j',), ('m',))))
+    t = elements.maps('j', one('t', 'j'))
     for refused in (partial(t.map, values=[1.0]), t.affine):
         with pytest.raises(UnsupportedInterfaceError) as caught:
             refused(direction, interface)
@@ -119,44 +124,29 @@ def test_an_interface_that_is_not_mapped_is_refused(make_spec, make_robot, inter
 # -- names and places ----------------------------------------------------------------------------
 
 
-def test_joints_without_a_transmission_pass_through(make_spec, make_robot):
+def test_joints_without_a_transmission_pass_through():
     """Scalar joints that nothing drives get an actuator of their name; mimic joints do not."""
-    robot = make_robot(make_spec('t', 'simple', ('b',), ('m',), joint_reduction=(2.0,)))
-    robot = dataclasses.replace(
-        robot,
-        joints=(
-            JointSpec('slider', 'prismatic', 'l', 'l'),
-            *robot.joints,
-            JointSpec('weld', 'fixed', 'l', 'l'),
-            JointSpec('free', 'floating', 'l', 'l'),
-            JointSpec('finger', 'revolute', 'l', 'l', mimic=MimicSpec('b')),
-            JointSpec('wheel', 'continuous', 'l', 'l'),
-        ),
-    )
-    t = RobotTransmissions(robot)
+    kinds = {'slider': 'prismatic', 'b': 'revolute', 'weld': 'fixed', 'free': 'floating'}
+    kinds |= {'finger': 'revolute', 'wheel': 'continuous'}
+    text = elements.urdf(kinds, one('t', 'b', number=2), {'finger': 'joint="b"'})
+    t = elements.load(text)
     assert t.joint_names == ('slider', 'b', 'wheel')
     assert t.actuator_names == ('m', 'slider', 'wheel')
     assert t.pass_through == ('slider', 'wheel')
     assert t.actuator_to_joint('velocity', [0.0, 5.0, 7.0]).tolist() == [5.0, 0.0, 7.0]
     assert t.joint_to_actuator('effort', [5.0, 0.0, 7.0]).tolist() == [0.0, 5.0, 7.0]
-    without = RobotTransmissions(robot, pass_through=False)
+    without = elements.load(text, pass_through=False)
     assert (without.joint_names, without.actuator_names) == (('b',), ('m',))
     assert without.with_parameters({}).joint_names == ('b',)
 
 
-def test_a_joint_that_passes_through_has_a_binding_of_its_own_name(make_spec, make_robot):
+def test_a_joint_that_passes_through_has_a_binding_of_its_own_name():
     """An identity stands behind the transmissions, of a name that none of these has."""
-    robot = make_robot(make_spec('b', 'simple', ('a',), ('m',)), joints=('b', 'a', 'c'))
-    t = RobotTransmissions(robot)
+    t = elements.maps('bac', one('b', 'a'))
     found = [(each.spec.name, each.joints, each.actuators) for each in t.bindings]
     assert found == [('b', (1,), (0,)), ("b'", (0,), (1,)), ('c', (2,), (2,))]
     assert t.pass_through == ('b', 'c')
     assert list(t.transmissions) == list(t.tunables) == ['b']
-
-
-def one(name, joint, actuator='m', kind='Simple', number=50):
-    """Return a transmission of a joint and an actuator."""
-    return transmission(name, kind, {joint: ratio(number)}, (actuator,))
 
 
 #: Joints, transmissions, the joints that are bridged, their actuators, and the findings.
@@ -188,14 +178,18 @@ def test_what_is_refused_or_taken_does_not_pass_through(
 # -- several transmissions at one actuator -------------------------------------------------------
 
 
+def with_command(joint, joints, text):
+    """Return the maps of joints of which one has a command interface."""
+    command = f'<joint name="{joint}"><command_interface name="position"/></joint>'
+    return elements.load(elements.urdf(joints, text).replace(f'<joint name="{joint}"/>', command))
+
+
 @pytest.mark.parametrize('reader_first', [True, False])
-def test_an_actuator_is_commanded_by_the_one_that_may(make_spec, make_robot, reader_first):
+def test_an_actuator_is_commanded_by_the_one_that_may(reader_first):
     """Several transmissions read an actuator; the one that can command it gives its value."""
-    drive = make_spec('drive', 'simple', ('joint',), ('m',), joint_reduction=(10.0,))
-    gauge = make_spec(
-        'gauge', 'simple', ('needle',), ('m',), joint_reduction=(2.0,), can_command=False
-    )
-    t = RobotTransmissions(make_robot(*((gauge, drive) if reader_first else (drive, gauge))))
+    pair = one('drive', 'joint', number=10), one('gauge', 'needle', number=2)
+    text = ''.join(pair[:: -1 if reader_first else 1])
+    t = with_command('joint', ('joint', 'needle'), text)
     assert t.actuator_names == ('m',)
 
     def by_name(values):
@@ -215,11 +209,10 @@ def test_an_actuator_is_commanded_by_the_one_that_may(make_spec, make_robot, rea
     assert t.actuators_of(np.array([joint, ~joint])).tolist() == [[True], [False]]
 
 
-def test_a_reader_gives_what_nobody_commands(make_spec, make_robot):
+def test_a_reader_gives_what_nobody_commands():
     """A pair that only reads gives the value of the actuator that no other transmission has."""
-    gauge = make_spec('gauge', 'differential', ('p', 'q'), ('m', 'n'), can_command=False)
-    drive = make_spec('drive', 'simple', ('j',), ('m',), joint_reduction=(10.0,))
-    t = RobotTransmissions(make_robot(gauge, drive))
+    gauge = transmission('gauge', 'Differential', 'pq', 'mn')
+    t = with_command('j', 'pqj', gauge + one('drive', 'j', number=10))
     assert t.actuator_names == ('m', 'n')
     assert t.joint_names == ('p', 'q', 'j')
     assert t.joint_to_actuator('position', [5.0, 2.0, 1.0]).tolist() == [10.0, 3.0]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from zoo.elements import maps, params, transmission
 
-from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.linear import CoupledTransmission
 from transmission_bridge.transmissions.mechanism_transmission import LARGEST_MAX_GAIN
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
@@ -158,16 +157,3 @@ def test_columns_in_another_unit_are_doubted(actuator, joint, columns):
     numbers = params(actuator=actuator, joint=joint)
     found = maps('q', transmission('jaw', 'Tabulated', ['q'], ['a'], numbers)).findings
     assert [each.message.split(' of ')[1].split()[0] for each in found] == columns
-
-
-@pytest.mark.parametrize(('actuator', 'joint', 'message'), [
-    ([0.0], [0.0], 'two points or more'),
-    ([0.0, 1.0], [0.0, 1.0, 2.0], 'equal length'),
-    ([0.0, 1.0, 1.0], [0.0, 1.0, 2.0], 'first column'),
-    ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], 'each column'),
-    ([0.0, np.nan], [0.0, 1.0], 'finite'),
-])  # fmt: skip
-def test_tables_that_cannot_be_used(actuator, joint, message):
-    """Finite, as long as the other, strictly monotone: a refusal says what it should be."""
-    with pytest.raises(TransmissionError, match=message):
-        TabulatedTransmission(actuator, joint)

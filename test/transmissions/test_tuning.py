@@ -12,6 +12,8 @@ import pickle
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
+from zoo import elements
+from zoo.elements import ratio, transmission
 from zoo.robots import maps
 
 from transmission_bridge import RobotTransmissions
@@ -34,20 +36,14 @@ def same(a, b):
     return repr(a.transmissions) == repr(b.transmissions)
 
 
-def joint_positions(robot, interface, actuators):
-    """Return joint positions by name."""
-    return dict(zip(robot.joint_names, robot.actuator_to_joint(interface, actuators), strict=True))
-
-
 @pytest.fixture(scope='module')
-def t(make_spec, make_robot):
+def t():
     """Return a robot with a differential, a simple transmission and a joint without one."""
-    wrist = make_spec(
-        'wrist', 'differential', ('roll', 'pitch'), ('left', 'right'),
-        joint_reduction=(2.0, -2.0), joint_offset=(0.5, -0.5), actuator_reduction=(50.0, -50.0),
-    )  # fmt: skip
-    lift = make_spec('lift', 'simple', ('lift',), ('drive',), joint_reduction=(8.0,))
-    return RobotTransmissions(make_robot(wrist, lift, joints=('lift', 'roll', 'pitch', 'free')))
+    joints = {'roll': ratio(2, 0.5), 'pitch': ratio(-2, -0.5)}
+    motors = {'left': ratio(50), 'right': ratio(-50)}
+    text = transmission('wrist', 'Differential', joints, motors)
+    text += transmission('lift', 'Simple', {'lift': ratio(8)}, ['drive'])
+    return elements.maps(('lift', 'roll', 'pitch', 'free'), text)
 
 
 A = np.array([100.0, 20.0, 16.0, 3.0])
@@ -155,8 +151,9 @@ def test_what_is_no_mapping_or_no_transmission_is_refused(t):
 def test_the_encoder_flag_can_be_set_and_cleared(t):
     """With ignore_absolute_encoder, absolute positions pass by role; positions stay mapped."""
     ignoring = t.with_parameters({'wrist.ignore_absolute_encoder': True})
-    found = joint_positions(ignoring, 'absolute_position', A)
-    assert found == {'lift': 2.0, 'roll': 100.0, 'pitch': 20.0, 'free': 3.0}
+    assert ignoring.joint_names == ('lift', 'roll', 'pitch', 'free')
+    found = ignoring.actuator_to_joint('absolute_position', A)
+    assert found.tolist() == [2.0, 100.0, 20.0, 3.0]
     assert (ignoring.actuator_to_joint('position', A) == t.actuator_to_joint('position', A)).all()
     assert ignoring.ignore_absolute_encoder == {'wrist'}
     kept = ignoring.with_parameters({'lift.joints.lift.offset': 1.0})
@@ -179,10 +176,10 @@ class Fussy(LinearTransmission):
         return cls([[1.0 / (teeth - 10.0)]] if teeth > 9.0 else [1.0])
 
 
-def test_parameters_of_a_plugin_are_live(make_spec, make_robot, registry_of):
+def test_parameters_of_a_plugin_are_live(registry_of):
     """They can be changed by name within their range; whatever the plugin raises is a refusal."""
-    robot = make_robot(make_spec('gear', 'me/Fussy', ('j',), ('a',)))
-    fussy = RobotTransmissions(robot, registry=registry_of(Fussy))
+    text = elements.urdf('j', transmission('gear', 'me/Fussy', 'j', 'a'))
+    fussy = elements.load(text, registry=registry_of(Fussy))
     tuned = fussy.with_parameters({'gear.teeth': 14})
     assert tuned.actuator_to_joint('velocity', [8.0]) == [2.0]
     with pytest.raises(ParameterError, match=r'expected a number in \[-inf, 100\]'):

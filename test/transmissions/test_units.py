@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 from state_paths import record, StatePath
 from zoo import elements
-from zoo.elements import params, ratio, transmission
+from zoo.elements import load, params, ratio, transmission
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.interfaces import interfaces_of
-from transmission_bridge.messages.records import LayoutTable
-from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.robot.units import (
     CONSTANTS,
     read_units,
@@ -44,7 +41,7 @@ def robot_with(swivel_t='', left='', cylinder='', **options):
     leg = elements.leg(actuator=cylinder)
     names = ('swivel', 'alone', 'bend', 'twist', 'knee')
     text = elements.urdf(names, (swivel_t or swivel()) + wrist + leg)
-    return RobotTransmissions(load_description(text), **options)
+    return load(text, **options)
 
 
 def scales_of(robot, name):
@@ -161,30 +158,24 @@ def test_units_of_a_shared_actuator_are_given_once(place):
     """The units that one transmission gives hold in the others that read the same actuator."""
     robot = shared(**{place: TURN})
     assert scales_of(robot, 'm') == [math.tau, math.tau, 1.0]
-    path, layouts = StatePath(robot), LayoutTable()
-    message = record(('m',), [1.0])
-    path.merge_message('', layouts.find_layout(('m',), message.lengths), message, (1, 0))
+    path = StatePath(robot)
+    path.feed(record(('m',), [1.0]))
     assert path.make_joint_state().position == pytest.approx([math.tau / 10.0, math.tau])
 
 
-def test_units_given_by_two_transmissions_are_an_error():
-    """Whose units hold would be a guess, and one of them live."""
-    robot = shared(first=TURN, second=TURN)
-    assert robot.joint_names == ('j',)
-    assert "transmission 'first' also sets the units of 'm'" in str(robot.findings)
-
-
-@pytest.mark.parametrize('broken', [
+@pytest.mark.parametrize(('given_units', 'joints', 'sentence'), [
+    ({'first': TURN, 'second': TURN}, ('j',), "also sets the units of 'm'"),
     # Refused by the builder, and refused as it is read.
-    {'first': TURN + DEG},
-    {'first': TURN, 'reduction': '0'},
-    {'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'},
+    ({'first': TURN + DEG}, (), "sets the units of 'm': rejected"),
+    ({'first': TURN, 'reduction': '0'}, (), "sets the units of 'm': rejected"),
+    ({'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'}, (),
+     "sets the units of 'm': rejected"),
 ])  # fmt: skip
-def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(broken):
-    """An actuator whose units were lost with a transmission moves no other joint either."""
-    robot = shared(**broken)
-    assert robot.joint_names == ()
-    assert "transmission 'first' sets the units of 'm': rejected" in str(robot.findings)
+def test_units_that_would_be_a_guess_are_an_error(given_units, joints, sentence):
+    """Of two that set them, or of a refused one: an actuator in other units moves no joint."""
+    robot = shared(**given_units)
+    assert robot.joint_names == joints
+    assert f"transmission 'first' {sentence}" in str(robot.findings)
 
 
 # -- joints that pass through --------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge import RobotTransmissions, TransmissionBridgeError
+from transmission_bridge.description import RobotDescription, TransmissionEnd, TransmissionSpec
 from transmission_bridge.interfaces import quantity_of
 from transmission_bridge.transmissions import (
     DifferentialTransmission,
@@ -19,6 +20,7 @@ from transmission_bridge.transmissions import (
 
 #: The dialect of descriptions that a peer reads.
 DIALECTS = {'ros1': 'ros_control', 'ros2': 'ros2_control'}
+REGISTRY = Registry()
 PAIRS = {'differential': DifferentialTransmission, 'four_bar_linkage': FourBarLinkageTransmission}
 NUMBERS = ('actuator_reduction', 'joint_reduction', 'joint_offset')
 
@@ -36,26 +38,27 @@ def build(case):
     return PAIRS[case['kind']](ar, jr, offset)
 
 
-@pytest.fixture
-def describe(make_spec, make_robot):
-    """Return a function that builds the robot of a case from the spec of a dialect."""
-    registry = Registry()
-
-    def build_robot(case, dialect, **more):
-        ar, jr, offset = (tuple(case[key]) for key in NUMBERS)
-        if case['kind'] == 'simple' and dialect == 'ros2_control':
-            # Its only ratio is the joint's there, and the actuator's in ROS 1.
-            ar, jr = jr, ar
-        names = [tuple(f'{side}{k}' for k in range(len(ar))) for side in 'ja']
-        numbers = {'actuator_reduction': ar, 'joint_reduction': jr, 'joint_offset': offset}
-        spec = make_spec('t', case['kind'], *names, dialect=dialect, **numbers, **more)
-        return RobotTransmissions(make_robot(spec, joints=()), registry=registry)
-
-    return build_robot
+def describe(case, dialect, **more):
+    """Build the robot of a case from the spec of a dialect."""
+    ar, jr, offset = (case[key] for key in NUMBERS)
+    if case['kind'] == 'simple' and dialect == 'ros2_control':
+        # Its only ratio is the joint's there, and the actuator's in ROS 1.
+        ar, jr = jr, ar
+    given = frozenset({'role', 'mechanical_reduction', 'offset'})
+    joints, actuators = (
+        tuple(
+            TransmissionEnd(f'{side}{k}', f'{side}{k}', *numbers, given=given)
+            for k, numbers in enumerate(zip(*columns, strict=True), 1)
+        )
+        for side, columns in (('joint', (jr, offset)), ('actuator', (ar,)))
+    )
+    kind = f'transmission_interface/{case["kind"].title().replace("_", "")}Transmission'
+    spec = TransmissionSpec('t', kind, dialect, joints, actuators, **more)
+    return RobotTransmissions(RobotDescription('robot', transmissions=(spec,)), registry=REGISTRY)
 
 
 @pytest.mark.parametrize('peer', DIALECTS)
-def test_the_peers_numbers(load_vectors, describe, peer):
+def test_the_peers_numbers(load_vectors, peer):
     """
     Every interface and direction of every case is right, by class and by description.
 
@@ -109,7 +112,7 @@ def test_old_four_bar_effort_differs_because_it_loses_power(load_vectors):
     assert compared
 
 
-def test_ignored_absolute_encoder_passes_by_role(load_vectors, describe):
+def test_ignored_absolute_encoder_passes_by_role(load_vectors):
     """With <ignoreTransmissionAbsoluteEncoder> absolute positions pass by role, not swapped."""
     cases = load_vectors('ros1_vectors.json')['cases']
     cases = [case for case in cases if IGNORE_ENCODER in case['interfaces']]

@@ -14,12 +14,8 @@ HIP = transmission('hip_gear', 'Simple', {'hip': ratio(50)}, ('hip_motor',))
 TIP = transmission('tip_screw', 'Simple', {'tip': ratio(2)}, ('tip_motor',))
 ROBOT = urdf(('hip', 'knee', 'tip'), HIP + leg() + TIP)
 
-EQUATIONS = {
-    'transmission_bridge/CrankSliderTransmission',
-    'transmission_bridge/ParallelAnkleTransmission',
-    'transmission_bridge/LinkageTransmission',
-    'transmission_bridge/TabulatedTransmission',
-}
+KINDS = 'CrankSlider', 'ParallelAnkle', 'Linkage', 'Tabulated'
+EQUATIONS = {f'transmission_bridge/{kind}Transmission' for kind in KINDS}
 
 INSTALL = "python3 -m pip install --user --break-system-packages 'casadi>=3.6'"
 

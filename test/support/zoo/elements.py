@@ -71,9 +71,9 @@ def maps(*robot, **more):
     return load(urdf(*robot, **more))
 
 
-def load(text):
+def load(text, strict=False, **options):
     """Return the maps of a description."""
-    return RobotTransmissions(load_description(text))
+    return RobotTransmissions(load_description(text, strict=strict), **options)
 
 
 def leg(inside='', distance=0.4, actuator=''):
