@@ -281,7 +281,7 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     del wanted['j']  # it passes, and has no offset
     positions = np.nan_to_num(positions)
     changes = zero(robot, wanted, positions, settled=settled)
-    assert [change.member_name for change in changes] == ([] if settled else [*wanted])
+    assert [change.tunable.path[1] for change in changes] == ([] if settled else [*wanted])
     assert outcome(zero, robot, wanted, positions, held=('roll',), settled=settled) == 'held'
 
 
