@@ -60,9 +60,9 @@ def check_entry_points(prefix: Path) -> None:
 
 def check_example(prefix: Path) -> None:
     """The driver of the robot to copy is found by its plugin, and so is what it launches with."""
-    from transmission_bridge.drivers import Driver, find_driver
+    from transmission_bridge.drivers import Driver, find_driver_class
 
-    assert issubclass(find_driver('my_robot/Motors'), Driver)
+    assert issubclass(find_driver_class('my_robot/Motors'), Driver)
     for path in ('launch/my_robot.launch.py', 'urdf/my_robot.urdf', 'package.xml'):
         shared = prefix / 'share' / 'my_robot' / path
         assert shared.read_bytes() == (SOURCE / 'examples' / 'my_robot' / path).read_bytes(), path

@@ -18,7 +18,7 @@ from collections import Counter
 import re
 import textwrap
 
-from transmission_bridge.tools.commands import Command, COMMANDS, EXIT_CODES, PROGRAM
+from transmission_bridge.tools.commands import COMMANDS, EXIT_CODES, PROGRAM, ToolCommand
 
 #: Columns of the page.
 WIDTH = 125
@@ -54,7 +54,7 @@ files.
 """
 
 
-def read_arguments(command: Command) -> dict[str, str]:
+def read_arguments(command: ToolCommand) -> dict[str, str]:
     """Return the arguments of a command with their texts."""
     parser = argparse.ArgumentParser(prog=f'{PROGRAM} COMMAND', add_help=False)
     command.add_arguments(parser)

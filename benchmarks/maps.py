@@ -35,7 +35,7 @@ from transmission_bridge import (
     MapReport,
     RobotTransmissions,
 )
-from transmission_bridge.description import RobotDescription, TransmissionEnd, TransmissionSpec
+from transmission_bridge.description import MemberSpec, RobotDescription, TransmissionSpec
 from transmission_bridge.interfaces import DIRECTIONS
 from transmission_bridge.transmissions import Binding, TabulatedTransmission
 from transmission_bridge.transmissions.equation_types import (
@@ -46,8 +46,8 @@ from transmission_bridge.transmissions.equation_types import (
     ParallelAnkleTransmission,
 )
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
-from transmission_bridge.transmissions.robot import AffineMap, Robot
-from transmission_bridge.transmissions.robot.affine_map import Workspace
+from transmission_bridge.transmissions.robot import AffineMap, RobotTable
+from transmission_bridge.transmissions.robot.affine_map import AffineWorkspace
 from transmission_bridge.transmissions.robot.program import RobotMap
 from transmission_bridge.transmissions.robot.table import order_members
 
@@ -123,13 +123,13 @@ def cycles(rounds: int, _: int) -> tuple[Figures, Figures]:
         rows = [array[0] for array in inputs]
         lists = [row.tolist() for row in rows]
         affine = [robot.affine(DIRECTION, name) for name in INTERFACES]
-        workspaces = [Workspace(each) for each in affine]
+        workspaces = [AffineWorkspace(each) for each in affine]
         outputs = [np.empty(joints) for _ in INTERFACES]
         stacked = AffineMap.from_maps(affine)
         flat, flat_out, workspace = (
             np.concatenate(rows),
             np.empty(3 * joints),
-            Workspace(stacked),
+            AffineWorkspace(stacked),
         )
         python, cpp = PythonLoop(robot), CppLoop(robot)
 
@@ -322,9 +322,9 @@ def live(t: MechanismTransmission, direction: str, at: np.ndarray) -> tuple[Case
     names = [
         [f'{end}{k}' for k in range(n)] for end, n in (('j', t.n_joints), ('a', t.n_actuators))
     ]
-    ends = (tuple(map(TransmissionEnd, each)) for each in names)
+    ends = (tuple(map(MemberSpec, each)) for each in names)
     alone = Binding(TransmissionSpec('t', 'type', 'ros2_control', *ends), t)
-    stream = RobotMap(Robot(*order_members(RobotDescription('r'), (alone,))), direction)
+    stream = RobotMap(RobotTable(*order_members(RobotDescription('r'), (alone,))), direction)
     rows = np.stack([at, np.ones_like(at), np.ones_like(at)], axis=1)
     report = MapReport()
 

@@ -12,7 +12,7 @@ import pytest
 
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.description import load_description
-from transmission_bridge.interfaces import DIRECTIONS, interfaces_of
+from transmission_bridge.interfaces import DIRECTIONS, list_mapped_interfaces
 from transmission_bridge.resources import resource
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -50,7 +50,7 @@ def test_both_dialects_are_one_robot():
 @given(values)
 def test_both_dialects_map_alike(way, given_values):
     """Every interface gives the same numbers, bit for bit."""
-    for interface in interfaces_of(way):
+    for interface in list_mapped_interfaces(way):
         a, b = (getattr(robot, way)(interface, given_values) for robot in (ARM, ARM_ROS1))
         np.testing.assert_array_equal(a, b)
         assert np.isfinite(a).all()

@@ -12,15 +12,15 @@ import threading
 
 import pytest
 
-from transmission_bridge.signals import SIGNALS, stop_signals, StopRequest
+from transmission_bridge.signals import SIGNALS, stop_at_signals, StopRequest
 
 #: The signal comes while a callback runs whose exceptions the interpreter ignores.
 PROGRAM = """
 import signal, weakref
-from transmission_bridge.signals import clean_end
+from transmission_bridge.signals import end_by_signal
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-with clean_end():
+with end_by_signal():
     referent = set()
     reference = weakref.ref(referent, lambda _: signal.raise_signal({number}))
     try:
@@ -80,7 +80,7 @@ def test_signal_reaches_a_listener_while_the_main_thread_waits(handlers, number,
         number = signal.SIGINT
     heard = threading.Event()
     try:
-        with stop_signals() as stop, stop.notify_in_block(heard.set):
+        with stop_at_signals() as stop, stop.notify_in_block(heard.set):
             os.kill(os.getpid(), other)
             assert not stop()
             os.kill(os.getpid(), number)
@@ -102,13 +102,13 @@ def test_everything_comes_back_without_a_signal(handlers):
         signal.signal(number, handler)
     before = count()
     for _ in range(5):
-        with stop_signals():
+        with stop_at_signals():
             assert all(signal.getsignal(number) is not mine[number] for number in SIGNALS)
     assert {number: signal.getsignal(number) for number in SIGNALS} == mine
     assert signal.set_wakeup_fd(-1) == -1
     assert count() == before
     # After the block of a process that is to end, nothing can interrupt the rest.
-    with stop_signals() as stop:
+    with stop_at_signals() as stop:
         stop.request_stop()
     assert {signal.getsignal(number) for number in SIGNALS} == {signal.SIG_IGN}
 
@@ -116,6 +116,6 @@ def test_everything_comes_back_without_a_signal(handlers):
 def test_other_threads_are_refused():
     """Outside the main thread it fails at once."""
     with ThreadPoolExecutor() as pool:
-        future = pool.submit(stop_signals().__enter__)
+        future = pool.submit(stop_at_signals().__enter__)
         with pytest.raises(ValueError, match='main thread'):
             future.result(30.0)

@@ -84,7 +84,7 @@ def closest(name: str, known: Iterable[str], most: int = 3) -> str:
     :param most: Maximum number of names.
     :returns: As `` (closest: 'elbow')``; empty if no name is close.
     """
-    return _suggest(find_closest(name, known, most))
+    return _suggest(find_closest_names(name, known, most))
 
 
 def describe_unknown_option(words: Iterable[str], parser: argparse.ArgumentParser) -> str:
@@ -100,7 +100,7 @@ def describe_unknown_option(words: Iterable[str], parser: argparse.ArgumentParse
     for word in takewhile(lambda each: each != '--', words):
         option = word.partition('=')[0]
         if _OPTION.match(option) and ' ' not in word and option not in known:
-            found = [names[name] for name in find_closest(option.lstrip('-'), names, 3)]
+            found = [names[name] for name in find_closest_names(option.lstrip('-'), names, 3)]
             return f'unknown option {shown(option)}{_suggest(found)}'
     return ''
 
@@ -109,7 +109,7 @@ def _suggest(names: Sequence[str]) -> str:
     return f' (closest: {", ".join(map(shown, names))})' if names else ''
 
 
-def find_closest(name: str, known: Iterable[str], most: int) -> list[str]:
+def find_closest_names(name: str, known: Iterable[str], most: int) -> list[str]:
     """
     Return the known names that are close to an unknown name, the closest first.
 

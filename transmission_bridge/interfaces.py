@@ -57,7 +57,7 @@ _NEEDED = {
 }
 
 
-def interfaces_of(direction: Direction) -> tuple[str, ...]:
+def list_mapped_interfaces(direction: Direction) -> tuple[str, ...]:
     """
     Return the interfaces that can be mapped in this direction.
 
@@ -68,18 +68,18 @@ def interfaces_of(direction: Direction) -> tuple[str, ...]:
     return tuple(name for name in INTERFACES if name != 'absolute_position')
 
 
-def quantity_of(interface: str, direction: Direction) -> Quantity:
+def find_quantity(interface: str, direction: Direction) -> Quantity:
     """
     Return the quantity of an interface.
 
     :raises UnsupportedInterfaceError: If it cannot be mapped in this direction.
     """
-    if interface not in interfaces_of(direction):
-        raise UnsupportedInterfaceError(interface, direction, interfaces_of(direction))
+    if interface not in list_mapped_interfaces(direction):
+        raise UnsupportedInterfaceError(interface, direction, list_mapped_interfaces(direction))
     return INTERFACES[interface]
 
 
-def require_arguments(
+def require_map_arguments(
     interface: str, direction: Direction, transmission: str = '', **given: object
 ) -> None:
     """
@@ -87,7 +87,7 @@ def require_arguments(
 
     :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
     """
-    for name, expected in _NEEDED.get(quantity_of(interface, direction), {}).items():
+    for name, expected in _NEEDED.get(find_quantity(interface, direction), {}).items():
         if given.get(name) is None:
             raise TransmissionError(
                 f'{interface} cannot be mapped without {name}=, because the Jacobian varies',

@@ -9,7 +9,7 @@ and #532, all versions). Python handlers run between byte codes, which is too la
 events executor waits in C++. So the interpreter's C handler writes to a pipe, and a thread that
 sleeps on the pipe forwards the request.
 
-Nodes use :func:`stop_signals`, the command line :func:`clean_end`, and the demo
+Nodes use :func:`stop_at_signals`, the command line :func:`end_by_signal`, and the demo
 :func:`handle_signals` while its bridge starts. The handlers belong to the process: they can be set
 in the main thread only, and the end of a block restores them. After a request to stop it ignores
 the signals instead.
@@ -26,7 +26,7 @@ import threading
 from typing import Any
 
 #: Signals that ask a process to end; an ignored SIGHUP does not. Python turns SIGINT into
-#: ``KeyboardInterrupt``, so :func:`clean_end` handles the other two.
+#: ``KeyboardInterrupt``, so :func:`end_by_signal` handles the other two.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Handler = Callable[[int, Any], object]
@@ -102,7 +102,7 @@ def handle_signals(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Any]]:
 
 
 @contextmanager
-def stop_signals() -> Iterator[StopRequest]:
+def stop_at_signals() -> Iterator[StopRequest]:
     """
     Turn signals into a :class:`StopRequest` during the block.
 
@@ -144,7 +144,7 @@ class _Ended(KeyboardInterrupt):
 
 
 @contextmanager
-def clean_end() -> Iterator[None]:
+def end_by_signal() -> Iterator[None]:
     """
     Raise ``KeyboardInterrupt`` at SIGTERM and SIGHUP; if uncaught, end the process by the signal.
 

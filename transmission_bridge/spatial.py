@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description import Pose
+from transmission_bridge.description import OriginSpec
 from transmission_bridge.types import Array
 
 
@@ -76,7 +76,7 @@ def rotation_about(axis: int, angle: Array) -> Array:
     return rotation
 
 
-def transform_from_pose(pose: Pose) -> Array:
+def transform_from_pose(pose: OriginSpec) -> Array:
     """Return ``parent_H_child`` of an ``<origin>``."""
     return make_transform(rotation_from_rpy(pose.rpy), pose.xyz)
 

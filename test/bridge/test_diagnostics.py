@@ -14,18 +14,18 @@ from zoo.elements import maps, ratio, transmission
 
 from transmission_bridge.bridge.diagnostics import status as diagnostics
 from transmission_bridge.bridge.diagnostics.inspection import (
-    BridgeWatch,
-    inspect_commands,
-    inspect_input,
-    inspect_output,
-    Moment,
-    Peers,
+    BridgeInspector,
+    inspect_command_source,
+    inspect_published_topic,
+    inspect_subscribed_topic,
+    InspectionTime,
+    TopicPeers,
 )
 from transmission_bridge.bridge.diagnostics.status import (
+    DiagnosticHistory,
     ERROR,
-    EventHistory,
     Fact,
-    make_status,
+    make_diagnostic,
     OK,
     WARN,
 )
@@ -57,7 +57,7 @@ def troubles_of(status):
 @given(st.lists(st.integers(0, 100), max_size=6), st.lists(st.booleans(), min_size=1))
 def test_what_has_changed_between_looks(totals, looks):
     """A count that is smaller was set to zero; a fact is confirmed when two looks find it."""
-    window, before = EventHistory(), 0
+    window, before = DiagnosticHistory(), 0
     for total in totals:
         assert window.count_growth('a', total) == (total - before if total >= before else total)
         assert window.count_growth('b', 2 * total) >= 0
@@ -69,7 +69,7 @@ def test_what_has_changed_between_looks(totals, looks):
 
 def test_what_lasts_without_interruption(time):
     """A fact that has to last some seconds starts anew after each look without it."""
-    recent, found = EventHistory(time), []
+    recent, found = DiagnosticHistory(time), []
     for is_so in (*[True] * 3, False, *[True] * 4):
         found.append(bool(recent.confirm('a', 'words' * is_so, 2.5)))
         time.now += 1.0
@@ -99,19 +99,19 @@ NONE, COUNT = Fact('none', '', ERROR), Fact('n', 0)
 )  # fmt: skip
 def test_the_worst_trouble_counts(facts, words, level, message, values):
     """The message has the state, then all troubles, the worst first; an empty value is no fact."""
-    status = make_status('x', facts, **words)
+    status = make_diagnostic('x', facts, **words)
     assert (status.level, status.message, values_of(status)) == (level, message, values)
     assert status['absent'] == ''
 
 
 def statuses_of(*troubles, names=('x',)):
     """Return statuses with these troubles."""
-    return [make_status(name, troubles) for name in names]
+    return [make_diagnostic(name, troubles) for name in names]
 
 
 def test_the_log_says_begin_and_end(time):
     """A trouble is logged at its start, when it gets worse and at its end, not between."""
-    log = diagnostics.TroubleLog(time)
+    log = diagnostics.DiagnosticLog(time)
     for trouble, said in (
         (Fact('late', 'by 1 s', WARN), [(WARN, 'x: late: by 1 s')]),
         (Fact('late', 'by 2 s', WARN), []),
@@ -130,7 +130,7 @@ def test_the_log_says_begin_and_end(time):
 def test_what_comes_and_goes_floods_no_log(looks):
     """A trouble that comes and goes is at most one line per 5 s; a lasting one is logged."""
     looks = [*looks, *[looks[-1]] * 11]
-    log, times = diagnostics.TroubleLog(lambda: second), []
+    log, times = diagnostics.DiagnosticLog(lambda: second), []
     for second, is_there in enumerate(looks):
         lines = log.list_log_lines(statuses_of(*[ODD] * is_there))
         times += [(second, level) for level, _ in lines]
@@ -142,7 +142,7 @@ def test_what_comes_and_goes_floods_no_log(looks):
 def test_the_same_trouble_of_a_hundred_parts_is_one_line(time):
     """The first five are named."""
     statuses = statuses_of(ODD, names=[f'part {number}' for number in range(100)])
-    lines = diagnostics.TroubleLog(time).list_log_lines(statuses)
+    lines = diagnostics.DiagnosticLog(time).list_log_lines(statuses)
     assert lines == [(WARN, 'part 0, part 1, part 2, part 3, part 4 and 95 more: odd: 3')]
 
 
@@ -151,13 +151,13 @@ def test_the_same_trouble_of_a_hundred_parts_is_one_line(time):
 
 def look(statistics, window, now=10.0, incompatible=()):
     """Return the status of an input at a look 2 s after the last."""
-    peers = Peers('/left/t', (), incompatible)
-    return inspect_input(statistics, peers, window, Moment(now, 2.0))
+    peers = TopicPeers('/left/t', (), incompatible)
+    return inspect_subscribed_topic(statistics, peers, window, InspectionTime(now, 2.0))
 
 
 def test_an_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
-    statistics, window = TopicStatistics('actuator_states'), EventHistory(time)
+    statistics, window = TopicStatistics('actuator_states'), DiagnosticHistory(time)
     status = look(statistics, window)
     assert (status.name, status.level) == ('actuator_states', OK)
     assert status['age [s]'] == 'never heard'
@@ -182,25 +182,32 @@ def test_messages_of_others_are_no_trouble():
     """A message without an actuator is counted as rejected; it is a warning if all are such."""
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
-    assert troubles_of(look(statistics, EventHistory())) == {'rejected now': WARN}
+    assert troubles_of(look(statistics, DiagnosticHistory())) == {'rejected now': WARN}
     statistics.used = 9.0
-    status = look(statistics, EventHistory())
+    status = look(statistics, DiagnosticHistory())
     assert (status.level, status['accepted'], status['rejected foreign']) == (OK, '1', '2')
 
 
 def test_incompatible_peers_and_other_publishers_are_named(time):
     """Peers of an input and of an output at once, other publishers from the second look."""
     peer = "'/driver' (Best effort publisher and reliable subscription)"
-    recent = EventHistory(time)
+    recent = DiagnosticHistory(time)
     for _ in range(2):
-        last = inspect_output('t', Peers('/left/t', ["'/a'"], [peer], ["'/b'"]), recent)
-    for status in (look(TopicStatistics('t'), EventHistory(), incompatible=[peer]), last):
+        last = inspect_published_topic(
+            't', TopicPeers('/left/t', ["'/a'"], [peer], ["'/b'"]), recent
+        )
+    for status in (look(TopicStatistics('t'), DiagnosticHistory(), incompatible=[peer]), last):
         assert (status['topic'], status['incompatible']) == ('/left/t', peer)
         assert troubles_of(status)['incompatible'] == WARN
     assert (last['subscribers'], last['other publishers'][:4]) == ("'/a'", "'/b'")
     assert troubles_of(last)['other publishers'] == WARN
     for rivals in (["'/b'"], []):
-        assert inspect_output('t', Peers('/t', rivals=rivals), EventHistory()).level == OK
+        assert (
+            inspect_published_topic(
+                't', TopicPeers('/t', rivals=rivals), DiagnosticHistory()
+            ).level
+            == OK
+        )
 
 
 class Driver:
@@ -212,7 +219,7 @@ class Driver:
 
     def __init__(self, timeout, publishers=("'/driver'",)):
         self.statistics, self.publishers = TopicStatistics('a'), publishers
-        self._recent, self._timeout, self.now = EventHistory(), timeout, 0.0
+        self._recent, self._timeout, self.now = DiagnosticHistory(), timeout, 0.0
 
     def look(self, *, used=False, refused=False):
         """Let a second pass with or without messages at its end; return the trouble."""
@@ -223,9 +230,11 @@ class Driver:
             self.statistics.used = self.now
         if refused:
             self.statistics.refusal = 'why'
-        peers = Peers('/a', self.publishers)
-        look = Moment(self.now, 1.0, self.now)
-        status = inspect_input(self.statistics, peers, self._recent, look, self._timeout)
+        peers = TopicPeers('/a', self.publishers)
+        look = InspectionTime(self.now, 1.0, self.now)
+        status = inspect_subscribed_topic(
+            self.statistics, peers, self._recent, look, self._timeout
+        )
         assert len(troubles_of(status)) < 2
         return next(iter(troubles_of(status).items()), None), status
 
@@ -278,19 +287,24 @@ def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, l
     """Also one of a time to come."""
     statistics = TopicStatistics('a')
     statistics.heard, statistics.used, statistics.received = 10.0, used, 1
-    look = Moment(10.0, 1.0, 9.0)
-    assert inspect_input(statistics, Peers('/a', ['x']), EventHistory(), look, 1.0).level == level
+    look = InspectionTime(10.0, 1.0, 9.0)
+    assert (
+        inspect_subscribed_topic(
+            statistics, TopicPeers('/a', ['x']), DiagnosticHistory(), look, 1.0
+        ).level
+        == level
+    )
 
 
 def test_commands(time):
     """Clamps, partial refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
-    window = EventHistory(time)
+    window = DiagnosticHistory(time)
     statistics.received, statistics.rejected['limit'], counts.rejected['yaw'] = 5, 2, 1
     counts.clamped['lift'], counts.limited['roll'], counts.contested['pitch'] = 3, 2, 1
     counts.shares['lift'] = 0.4
     for _ in range(2):
-        status = inspect_commands(statistics, counts, window, '')
+        status = inspect_command_source(statistics, counts, window, '')
         assert status.name == 'commands of joint_commands'
         assert set(troubles_of(status).values()) == {WARN}
     expected = {
@@ -300,15 +314,15 @@ def test_commands(time):
     }  # fmt: skip
     assert expected.items() <= values_of(status).items()
     time.now += 5.0
-    assert inspect_commands(statistics, counts, window, '').level == OK
+    assert inspect_command_source(statistics, counts, window, '').level == OK
     counts.contested['pitch'] += 1
-    status = inspect_commands(statistics, counts, window, '')
+    status = inspect_command_source(statistics, counts, window, '')
     assert (status.level, status.message) == (WARN, 'contested now: pitch')
 
 
 def test_commands_that_nobody_hears(time):
     """A topic without subscribers is a warning while commands are accepted."""
-    statistics, window = TopicStatistics('joint_commands'), EventHistory(time)
+    statistics, window = TopicStatistics('joint_commands'), DiagnosticHistory(time)
     for received, unheard, level in (
         (0, '/actuator_commands', OK),
         (1, '', OK),
@@ -317,11 +331,11 @@ def test_commands_that_nobody_hears(time):
         (2, '/actuator_commands', WARN),
     ):
         statistics.received = received
-        status = inspect_commands(statistics, CommandCounts(), window, unheard)
+        status = inspect_command_source(statistics, CommandCounts(), window, unheard)
         assert status.level == level
     assert status['no subscriber'].startswith('/actuator_commands: ')
     time.now += 5.0
-    status = inspect_commands(statistics, CommandCounts(), window, '/actuator_commands')
+    status = inspect_command_source(statistics, CommandCounts(), window, '/actuator_commands')
     assert status.level == OK
 
 
@@ -334,7 +348,7 @@ class Watched(World):
     def __init__(self, robot, **options):
         super().__init__(robot, **options)
         inputs = {'a': TopicStatistics('a'), 'b': TopicStatistics('b')}
-        self._watch = BridgeWatch(self.bridge, inputs, ['a', 'b'], {}, [])
+        self._watch = BridgeInspector(self.bridge, inputs, ['a', 'b'], {}, [])
         self._begun, self._inputs = self.now, inputs
 
     def second(self, *messages):
@@ -343,7 +357,7 @@ class Watched(World):
         for driver, names, *values in messages:
             self.state(names, driver, position=values[0] if values else [1.0] * len(names))
             self._inputs[driver].heard = self._inputs[driver].used = self.now
-        inputs = {name: Peers(f'/{name}', ["'/driver'"]) for name in self._inputs}
+        inputs = {name: TopicPeers(f'/{name}', ["'/driver'"]) for name in self._inputs}
         return self.inspect(self._watch, open_for=self.now - self._begun, inputs=inputs)
 
 
@@ -415,7 +429,7 @@ def test_map_troubles(robot, time):
     states, commands = world.states.report, world.gate.ledger.report
     states.counts.update(first.counts)
     commands.counts.update(second.counts)
-    world._watch._events = EventHistory(time)
+    world._watch._events = DiagnosticHistory(time)
     looks = []
     for _ in range(2):
         looks.append(world.second()['transmission wrist'])

@@ -13,7 +13,7 @@ from world import check_ratios, reason, way, World
 from zoo.elements import leg, load, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.actuator_drivers import DriverNames, DriverUnits
-from transmission_bridge.bridge.states.state_map import DriverIndex
+from transmission_bridge.bridge.states.state_map import DriverStateIndex
 from transmission_bridge.bridge.states.states import SensorPath
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.records import Layout
@@ -121,17 +121,17 @@ def test_unknown_actuators_of_a_driver():
     """An actuator that is not there is refused behind a topic, too, and commands nothing."""
     entries = {'left/states:M1': 'nobody'}
     with pytest.raises(UnknownNameError, match='nobody'):
-        DriverIndex(ACTUATORS, entries)
+        DriverStateIndex(ACTUATORS, entries)
     assert DriverNames(entries, ACTUATORS).namespaces == ('',)
 
 
 def test_a_name_that_another_actuator_keeps():
     """It is refused, two would be commanded by it; exchanged names and several are accepted."""
     with pytest.raises(ParameterError, match='two actuators') as caught:
-        DriverIndex(ACTUATORS, {'a': 'b'})
+        DriverStateIndex(ACTUATORS, {'a': 'b'})
     assert caught.value.parameter == 'actuator_names'
     for names in ({'a': 'b', 'b': 'a'}, {'a': 'a'}, {'l': 'a', 'm': 'a'}):
-        DriverIndex(ACTUATORS, names)
+        DriverStateIndex(ACTUATORS, names)
 
 
 # -- units ---------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from zoo.elements import load, params, ratio, transmission, urdf
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge import implausible
 from transmission_bridge.bridge.diagnostics.inspection import (
-    BridgeWatch,
+    BridgeInspector,
     compute_measured_limits,
     describe_joints_beyond,
-    Peers,
+    TopicPeers,
 )
 from transmission_bridge.bridge.diagnostics.status import OK, WARN
 from transmission_bridge.bridge.implausible import warn_of_implausible_numbers
@@ -262,10 +262,10 @@ def test_two_looks_beyond_a_limit_are_a_warning():
     """A joint has to be beyond its limit at two looks, one after the other."""
     gear = transmission('t', 'Simple', {'j': ratio(10)}, ['m'])
     world, found = World(urdf({'j': LIMIT}, gear)), []
-    watch = BridgeWatch(world.bridge, {'s': TopicStatistics('s')}, ['s'], {}, [])
+    watch = BridgeInspector(world.bridge, {'s': TopicStatistics('s')}, ['s'], {}, [])
     for position in (9.0, 11.0, 9.0, 9.0, 9.0, 9.0, 9.0, 11.0, 9.0, 11.0, 11.0, 10.05):
         world.now += 1.0
         world.state(['m'], 's', position=[position], velocity=[0.0])
-        found.append(world.inspect(watch, inputs={'s': Peers('/s')})['joints'])
+        found.append(world.inspect(watch, inputs={'s': TopicPeers('/s')})['joints'])
     assert [each.level for each in found] == [OK] * 10 + [WARN, OK]
     assert [fact.key for fact in found[-2].facts if fact.level] == ['position of j']

@@ -10,9 +10,9 @@ import pytest
 from world import reason, World
 from zoo.elements import maps, numbered, pair, ratio, simple, WRIST
 
-from transmission_bridge.bridge.inputs import Entries
+from transmission_bridge.bridge.inputs import MessageEntries
 from transmission_bridge.bridge.options.options import AUTO
-from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace
+from transmission_bridge.bridge.states.knowledge import DriverReception, StatePace
 from transmission_bridge.errors import ParameterError
 
 TURN = 2.0 * math.pi
@@ -347,7 +347,7 @@ def test_a_motor_turned_by_hand_while_the_bridge_is_inactive():
 @pytest.mark.parametrize('speed', [0.0, 0.02, -1.0])
 def test_the_pace_of_positions(rate, speed):
     """It is the speed over about 0.3 s, unknown before, after a gap and with unknown positions."""
-    pace, now = Pace(), 100.0
+    pace, now = StatePace(), 100.0
     for number in range(round(2.0 * rate)):
         now = 100.0 + number / rate
         if now >= pace.due:
@@ -366,7 +366,7 @@ def test_the_pace_of_positions(rate, speed):
 
 def test_a_motion_that_ends_where_it_began_is_a_motion():
     """The pace is of the largest distance, so that no oscillation looks like rest."""
-    pace = Pace()
+    pace = StatePace()
     for number in range(200):
         now = 0.05 * number
         pace.record_positions(np.array([0.1 * math.sin(TURN * now / 0.3)]), now)
@@ -376,7 +376,7 @@ def test_a_motion_that_ends_where_it_began_is_a_motion():
 
 def test_the_automatic_timeout_is_five_periods_of_a_running_mean():
     """The first gap is the period, and one late message changes the timeout by a tenth."""
-    driver = HeardDriver(0, Entries(slice(0), None, 0, (), None), AUTO)
+    driver = DriverReception(0, MessageEntries(slice(0), None, 0, (), None), AUTO)
     assert [driver.measure_period(0.5) for _ in range(3)] == [True, False, False]
     assert driver.timeout == 2.5
     assert driver.measure_period(1.0)

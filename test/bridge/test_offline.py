@@ -46,7 +46,7 @@ def read(data):
     """Decode a message, as rosbags does."""
     try:
         return JointStateReader().read_message(data).copy_record()
-    except cdr.UnusualMessageError as error:
+    except cdr.UnusualCdrError as error:
         raise MessageError('undecodable', str(error)) from None
 
 
@@ -63,7 +63,7 @@ def live(robot, recorded, **choices):
             path.merge_message(message.source, view.layout, view, stamp)
             state = path.make_joint_state()
             published.append(None if state is None else encoder.encode_record(state))
-        except (MessageError, cdr.UnusualMessageError):
+        except (MessageError, cdr.UnusualCdrError):
             published.append(None)
     return published
 

@@ -11,13 +11,13 @@ import pytest
 from zoo.elements import load
 
 from transmission_bridge.bridge.options.files import (
-    read_parameters,
+    read_yaml_parameters,
     warn_of_unused_parameter_files,
 )
 from transmission_bridge.bridge.options.options import (
     BridgeOptions,
     list_parameter_names,
-    split_pairs,
+    split_option_pairs,
 )
 from transmission_bridge.errors import ParameterError
 
@@ -67,8 +67,8 @@ def test_ranges(name, value):
 
 def test_pairs():
     """Entries are split at the first equals sign; a name may begin with a topic of states."""
-    assert split_pairs('x', ()) == {}
-    assert split_pairs('x', ('a=b', 'c=d=e')) == {'a': 'b', 'c': 'd=e'}
+    assert split_option_pairs('x', ()) == {}
+    assert split_option_pairs('x', ('a=b', 'c=d=e')) == {'a': 'b', 'c': 'd=e'}
     names = ('left/states:M1=a', 'right/states:M1=b', 'right/states:can0:1=c')
     BridgeOptions(actuator_state_topics=('left/states', 'right/states'), actuator_names=names)
 
@@ -150,6 +150,6 @@ def test_aliases_cost_nothing(tmp_path, text):
     path = tmp_path / 'bridge.yaml'
     path.write_bytes(text)
     with pytest.raises(ValueError, match='line') as caught:
-        read_parameters(text)
+        read_yaml_parameters(text)
     assert len(str(caught.value)) < 300
     assert list(warn_of_unused_parameter_files(['--params-file', str(path)], '/**')) == []

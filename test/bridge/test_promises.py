@@ -19,7 +19,7 @@ from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.records import LayoutTable
+from transmission_bridge.messages.records import MessageLayoutTable
 
 #: How often each promise was put to the test, by its number in the model, and how many steps.
 COUNTS = Counter()
@@ -34,7 +34,7 @@ STAMP, BEGIN = (1, 0), (7, 8)
 #: Rows of joints' limits that apply to those of a waypoint.
 LIMIT = (0, 1, 2, 1)
 
-LAYOUTS = LayoutTable()
+LAYOUTS = MessageLayoutTable()
 
 
 class Found:

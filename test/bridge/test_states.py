@@ -14,12 +14,12 @@ from world import World
 from zoo import reference
 from zoo.elements import ANKLE, load, maps, ratio, transmission, urdf
 
-from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
+from transmission_bridge.bridge.inputs import find_message_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
-from transmission_bridge.bridge.states.state_map import DriverIndex
+from transmission_bridge.bridge.states.state_map import DriverStateIndex
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.records import Layout, LayoutTable
+from transmission_bridge.messages.records import Layout, MessageLayoutTable
 
 NAN = math.nan
 
@@ -68,7 +68,7 @@ def test_any_sequence(robot, renamed, data, unknown_joints, timeout):
 def test_unknown_names_are_bounded():
     """Of any number of unknown names the first are reported, each cut and escaped."""
     names = [f'\x1b[2J{number}' + 'x' * 10_000 for number in range(1000)]
-    found = find_entries(Layout(('a', *names), (0, 0, 0)), {'a': 0})
+    found = find_message_entries(Layout(('a', *names), (0, 0, 0)), {'a': 0})
     assert found.count == 1
     assert len(found.unknown) == MOST_UNKNOWN
     assert all(name.isprintable() and len(name) < 100 for name in found.unknown)
@@ -90,9 +90,9 @@ def test_unknown_names_are_bounded():
 )
 def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
     """Numbers, ages, timeouts, silence, rivals and counts are as if it were the first."""
-    options, plan = BridgeOptions(state_timeout=timeout), DriverIndex(('a', 'b', 'c'))
+    options, plan = BridgeOptions(state_timeout=timeout), DriverStateIndex(('a', 'b', 'c'))
     usual, looked = States(plan, options), States(plan, options)
-    table, now = LayoutTable(), 10.0
+    table, now = MessageLayoutTable(), 10.0
     for source, names, n_rows, gap, value in messages:
         now += gap
         message = record(names, *[[value, *range(1, len(names))]] * n_rows)

@@ -10,10 +10,10 @@ from state_paths import outcome
 from zoo.elements import ANKLE, leg, load, maps, params, ratio, transmission
 
 from transmission_bridge.bridge.zeroing import (
-    compute_absolute_targets,
+    compute_absolute_zeros,
     compute_zero_offsets,
-    list_settled_joints,
-    list_wanted_positions,
+    list_joints_at_zero,
+    list_zero_positions,
     list_zeroable_joints,
 )
 
@@ -217,9 +217,9 @@ def test_refused(robot, linkage, wanted, position, velocity, held, why):
 )
 def test_choice_of_joints(robot, linkage, names, positions, found):
     """No names mean all joints with an offset, no positions mean zeros."""
-    assert outcome(list_wanted_positions, robot, names, positions) == found
+    assert outcome(list_zero_positions, robot, names, positions) == found
     assert list_zeroable_joints(linkage) == ('hip', 'knee')
-    assert outcome(list_wanted_positions, maps(('j',)), (), ()) == 'no_offset'
+    assert outcome(list_zero_positions, maps(('j',)), (), ()) == 'no_offset'
 
 
 # -- absolute encoders ---------------------------------------------------------------------------
@@ -248,9 +248,9 @@ def encoded(**joints):
 def test_joints_with_an_encoder_of_their_own(names, found):
     """By default those that have one and a reading; nothing is set where there is none."""
     mapped = encoded(a=True, b=False, c=True)
-    assert outcome(compute_absolute_targets, mapped, names, np.array([0.1, 0.2, NAN])) == found
+    assert outcome(compute_absolute_zeros, mapped, names, np.array([0.1, 0.2, NAN])) == found
     none = encoded(a=False)
-    assert outcome(compute_absolute_targets, none, (), np.array([0.1])) == 'no_absolute'
+    assert outcome(compute_absolute_zeros, none, (), np.array([0.1])) == 'no_absolute'
 
 
 # -- unknown turns -------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     positions = robot.joint_to_actuator('position', joints)
     is_open = np.array([name in ('left', 'right') for name in robot.actuator_names])
     travels = np.full(len(joints), travel)
-    assert list_settled_joints(robot, wanted, positions, is_open, travels) == settled
+    assert list_joints_at_zero(robot, wanted, positions, is_open, travels) == settled
     del wanted['j']  # it passes, and has no offset
     positions = np.nan_to_num(positions)
     changes = zero(robot, wanted, positions, settled=settled)
@@ -289,7 +289,7 @@ def test_a_joint_without_an_offset_can_be_settled():
     """It passes the bridge, and only its turn was unknown."""
     robot = maps(('j',))
     known = np.array([True])
-    there = list_settled_joints(robot, {'j': 1.0}, np.array([1.01]), known, np.array([6.0]))
+    there = list_joints_at_zero(robot, {'j': 1.0}, np.array([1.01]), known, np.array([6.0]))
     assert there == ('j',)
     assert zero(robot, {'j': 1.0}, [1.01], settled=there) == ()
     assert outcome(zero, robot, {'j': 1.0}, [1.01]) == 'no_offset'

@@ -7,7 +7,7 @@ import pytest
 from zoo.elements import transmission, urdf
 
 from transmission_bridge.description import load_description
-from transmission_bridge.description.document import NumberEditor
+from transmission_bridge.description.document import DescriptionEditor
 
 
 @pytest.mark.parametrize('encoding', ['utf-8', 'utf-8-sig', 'utf-16'])
@@ -22,7 +22,7 @@ def test_a_number_is_replaced_among_comments(number, expected, encoding):
     text = urdf(['q'], transmission('t', 'Simple', {'q': offset}, {'a': '<!-- motor -->'}))
     data = text.format(number).encode(encoding)
     (spec,) = load_description(data).transmissions
-    editor = NumberEditor(data)
+    editor = DescriptionEditor(data)
     assert editor.result() == data
     assert editor.set_member_number(spec.dialect, spec.joints[0], 'offset', 7.5)
     assert editor.result().decode(encoding) == text.format(expected)
@@ -37,4 +37,4 @@ def test_what_is_around_the_robot_stays(head, tail, end):
     """Declaration, comments, line ends and encoding; characters that it lacks are references."""
     text = f'{head}<robot name="é">\n  <link name="a"/>\n</robot>{tail}'.replace('\n', end)
     data = text.encode('cp1252' if head.startswith('<') else 'utf-8')
-    assert NumberEditor(data).result() == data
+    assert DescriptionEditor(data).result() == data

@@ -11,13 +11,13 @@ import pytest
 from zoo.four_joints import find_only, load, load_clean, robot
 
 from transmission_bridge.description import (
-    compute_limits,
+    collect_limits,
     DynamicsSpec,
-    JointLimits,
+    JointLimitSpec,
     MimicSpec,
-    Pose,
+    OriginSpec,
 )
-from transmission_bridge.description.document.visuals import load_visuals, VisualSpec
+from transmission_bridge.description.document.visuals import load_urdf_visuals, VisualSpec
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.spatial import rotation_from_rpy
 
@@ -44,9 +44,9 @@ def test_everything_of_a_joint_is_read():
     )
     spec = load(one_joint(inside + LIMIT, 'revolute')).joint('j')
     assert (spec.type, spec.parent, spec.child, spec.is_scalar) == ('revolute', 'a', 'b', True)
-    assert spec.origin == Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3))
+    assert spec.origin == OriginSpec((1.0, 2.0, 3.0), (0.1, 0.2, 0.3))
     assert spec.axis == (0.0, 0.6, 0.8)
-    assert spec.limits == JointLimits(lower=-1.5, upper=2.0, velocity=3.0, effort=4.0)
+    assert spec.limits == JointLimitSpec(lower=-1.5, upper=2.0, velocity=3.0, effort=4.0)
     assert spec.mimic == MimicSpec('j', -2.0, 0.5)
     assert spec.dynamics == DynamicsSpec(0.7, 0.1)
 
@@ -133,7 +133,7 @@ def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, 
         ('warning', expected, found)
     ] * (expected is not None)
     assert [each.fatal_if_strict for each in loaded.findings] == [found == 'none'] * bool(expected)
-    assert loaded.joint('j').limits == (limits and JointLimits(*limits))
+    assert loaded.joint('j').limits == (limits and JointLimitSpec(*limits))
 
 
 @pytest.mark.parametrize('extra', ['<link name="l1"/>', joint('j1', 'l0', 'l1', kind='fixed')])
@@ -200,12 +200,12 @@ GREEN = '<material name="m"><color rgba="0 1 0 1"/></material>'
 def looks(*visuals, before='', after=''):
     """Return the looks of a robot that has a link with these visuals."""
     inside = ''.join(f'<visual>{each}</visual>' for each in visuals)
-    return load_visuals(f'<robot>{before}<link name="a">{inside}</link>{after}</robot>')
+    return load_urdf_visuals(f'<robot>{before}<link name="a">{inside}</link>{after}</robot>')
 
 
 def test_every_shape_is_read():
     """With origin, size, file and colour."""
-    pose, color = Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)), (0.1, 0.2, 0.3, 1.0)
+    pose, color = OriginSpec((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)), (0.1, 0.2, 0.3, 1.0)
     assert looks(
         '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
         '<geometry><mesh filename="package://p/m.stl" scale="1 1 -1"/></geometry>'
@@ -215,9 +215,9 @@ def test_every_shape_is_read():
         '<geometry><sphere radius="1"/></geometry>',
     ) == (
         VisualSpec('a', 'mesh', pose, (1.0, 1.0, -1.0), 'package://p/m.stl', color),
-        VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),
-        VisualSpec('a', 'cylinder', Pose(), (1.0, 2.0)),
-        VisualSpec('a', 'sphere', Pose(), (1.0,)),
+        VisualSpec('a', 'box', OriginSpec(), (1.0, 2.0, 3.0)),
+        VisualSpec('a', 'cylinder', OriginSpec(), (1.0, 2.0)),
+        VisualSpec('a', 'sphere', OriginSpec(), (1.0,)),
     )
 
 
@@ -241,12 +241,12 @@ def test_a_material_may_be_named_elsewhere():
 def test_what_cannot_be_read_is_left_out(bad):
     """The link is then one without this geometry or colour; its others stay."""
     plain = f'{BOX}<material><color rgba="1 x 0 1"/></material>'
-    assert looks(bad, plain) == (VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),)
-    assert load_visuals('<sdf><model name="m"/></sdf>') == ()
+    assert looks(bad, plain) == (VisualSpec('a', 'box', OriginSpec(), (1.0, 2.0, 3.0)),)
+    assert load_urdf_visuals('<sdf><model name="m"/></sdf>') == ()
 
 
 def test_acceleration_in_a_limit_is_one_information():
     """Only ``<ros2_control>`` has limits of accelerations; the other limits count."""
     loaded, finding = find_only(one_joint(LIMIT.replace('/>', ' acceleration="4"/>'), 'revolute'))
     assert (finding.severity, finding.path) == ('info', '/robot/joint/limit')
-    assert compute_limits(loaded, ['j'])[1, :, 0].tolist() == [2.0, 3.0, 4.0, math.inf]
+    assert collect_limits(loaded, ['j'])[1, :, 0].tolist() == [2.0, 3.0, 4.0, math.inf]

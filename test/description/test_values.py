@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from transmission_bridge.description.document import values
-from transmission_bridge.description.document.values import read_number, ValueFault
+from transmission_bridge.description.document.values import InvalidValue, read_number
 
 GRAMMAR = r'[+-]?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][+-]?[0-9]{1,2})?\s?'
 NUMBERS = st.from_regex(GRAMMAR, fullmatch=True) | st.floats().map(str)
@@ -35,7 +35,7 @@ def test_numbers_follow_the_grammar(drawn):
         if math.isfinite(expected) and (expected != 0.0 or exact == 0):
             assert read_number(text) == expected
             continue
-        with pytest.raises(ValueFault) as caught:
+        with pytest.raises(InvalidValue) as caught:
             read_number(text)
         assert caught.value.expected
         assert caught.value.found
@@ -60,7 +60,7 @@ count = partial(values.read_integer, least=1)
 def test_what_is_no_such_value_is_refused(read, texts, expected):
     """Zero as a ratio, other words than true and false, parts, other counts and commas."""
     for text in texts:
-        with pytest.raises(ValueFault, match=expected):
+        with pytest.raises(InvalidValue, match=expected):
             read(text)
 
 

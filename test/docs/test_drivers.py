@@ -19,11 +19,11 @@ from zoo.elements import of_snippet
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.drivers import (
-    add_driver,
     driver,
     DriverHost,
-    find_driver,
-    list_hardware,
+    find_driver_class,
+    list_driver_hardware,
+    register_driver,
 )
 from transmission_bridge.interfaces import FIELDS
 
@@ -61,13 +61,13 @@ def test_the_driver_of_the_readme_drives_a_motor(monkeypatch):
     monkeypatch.setitem(sys.modules, 'my_bus', library)
     monkeypatch.setattr(driver, '_local', {})
     exec(compile(text, 'my_driver.py', 'exec'), vars(module))
-    add_driver('my_driver/Servos', module.Servos)
+    register_driver('my_driver/Servos', module.Servos)
     (block,) = README.snippets('xml')
     robot = RobotTransmissions(load_description(LINKS.format(block)))
-    ((plugin, hardware),) = list_hardware(robot).values()
+    ((plugin, hardware),) = list_driver_hardware(robot).values()
     states = []
     host = DriverHost(
-        find_driver(plugin)(), hardware, lambda: states.append(host.take_state()), print
+        find_driver_class(plugin)(), hardware, lambda: states.append(host.take_state()), print
     )
     host.take_step('activate')
     host.send_commands(np.array([[-5.0], [np.nan], [np.nan]]))

@@ -21,8 +21,8 @@ from sts_bus import Bus, PortThread, Servo, TORQUE
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.drivers import find_drivers, list_encoder_periods
-from transmission_bridge.messages.records import LayoutTable
+from transmission_bridge.drivers import find_block_drivers, list_encoder_periods
+from transmission_bridge.messages.records import MessageLayoutTable
 from transmission_bridge.tools.robot import BridgeSetup
 
 FIRST = DOCUMENTS['first_robot.md']
@@ -80,7 +80,7 @@ def test_nothing_is_odd_in_servo_arm():
         ('info', repr(str(number))) for number in range(1, 7)
     }
     assert ROBOT.joint_names == tuple(name.removesuffix('_servo') for name in ROBOT.actuator_names)
-    drivers = find_drivers(ROBOT, {})
+    drivers = find_block_drivers(ROBOT, {})
     assert drivers['servo_arm'][1].read_numbers('id') == [1, 2, 3, 4, 5, 6]
     periods = dict.fromkeys(ROBOT.actuator_names, float(TURN))
     assert list_encoder_periods(drivers) == pytest.approx(periods)
@@ -123,7 +123,7 @@ def test_every_joint_is_known_at_the_first_reading(message, shares):
     states = state_path(ROBOT, wrap_period=dict.fromkeys(ROBOT.actuator_names, TURN))
     readings = np.rint(ticks_at(joints)) % TURN
     record = message(dict(zip(ROBOT.actuator_names, readings, strict=True)))
-    layout = LayoutTable().find_layout(record.names, record.lengths)
+    layout = MessageLayoutTable().find_layout(record.names, record.lengths)
     states.merge_message('driver', layout, record, (1, 0))
     found = states.compute_joint_motion()[0]
     np.testing.assert_allclose(found, joints, rtol=0.0, atol=math.pi / TURN)

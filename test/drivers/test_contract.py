@@ -12,12 +12,12 @@ from zoo.elements import load, params, ratio, transmission, urdf
 
 import transmission_bridge as tb
 from transmission_bridge.drivers import (
-    add_driver,
     driver,
-    find_driver,
-    find_drivers,
+    find_block_drivers,
+    find_driver_class,
+    list_driver_hardware,
     list_encoder_periods,
-    list_hardware,
+    register_driver,
 )
 from transmission_bridge.drivers.servos import SerialServos
 from transmission_bridge.drivers.simulated import SimulatedDriver
@@ -48,7 +48,7 @@ def make_robot(more='', kind='continuous'):
 
 def read_hardware(more=''):
     """Return plugin and hardware by block."""
-    return list_hardware(make_robot(more))
+    return list_driver_hardware(make_robot(more))
 
 
 def test_a_block_has_the_actuators_of_its_transmissions_then_of_its_joints():
@@ -68,7 +68,7 @@ def test_a_block_has_the_actuators_of_its_transmissions_then_of_its_joints():
 def test_a_simulation_starts_at_zero_or_within_the_limits_of_the_joints():
     """Motor zero stays if its joint is within its limits there; else the joint is at its zero."""
     robot = make_robot(kind='revolute lower="-1" upper="-0.5" effort="1" velocity="1"')
-    turns = list_hardware(robot)['arm'][1].compute_start()
+    turns = list_driver_hardware(robot)['arm'][1].compute_start()
     np.testing.assert_allclose(turns, [-0.5 * 2.0 / (2.0 * math.pi), 0.0])
 
 
@@ -104,20 +104,20 @@ def make_entries(monkeypatch, *values):
 
 def test_a_plugin_is_found_by_its_registered_name_only(monkeypatch):
     """Other plugins have no class; a class of the command line is registered by hand."""
-    assert find_driver('transmission_bridge/SerialServos') is SerialServos
-    assert find_driver('transmission_bridge/SimulatedDriver') is SimulatedDriver
-    assert find_driver('os/system') is None
+    assert find_driver_class('transmission_bridge/SerialServos') is SerialServos
+    assert find_driver_class('transmission_bridge/SimulatedDriver') is SimulatedDriver
+    assert find_driver_class('os/system') is None
     monkeypatch.setattr(driver, '_local', {})
-    add_driver('file/Servos', SimulatedDriver)
-    assert find_driver('file/Servos') is SimulatedDriver
+    register_driver('file/Servos', SimulatedDriver)
+    assert find_driver_class('file/Servos') is SimulatedDriver
 
 
 def test_plugins_are_replaced_by_block_or_all_at_once():
     """A driver of single turns gives the period of each actuator in its unit."""
     robot = make_robot()
     simulated, servos = (f'transmission_bridge/{x}' for x in ('SimulatedDriver', 'SerialServos'))
-    assert find_drivers(robot, {}) == {}
-    found = find_drivers(robot, {'*': simulated, 'arm': servos})
+    assert find_block_drivers(robot, {}) == {}
+    found = find_block_drivers(robot, {'*': simulated, 'arm': servos})
     assert {name: kind for name, (kind, _) in found.items()} == {
         'arm': SerialServos,
         '': SimulatedDriver,
@@ -137,6 +137,6 @@ def test_a_driver_that_cannot_be_used_is_named(monkeypatch, values, words):
     """One sentence with plugin, class and reason; an overlaid workspace is no conflict."""
     make_entries(monkeypatch, *values)
     with pytest.raises(tb.DriverError, match=words):
-        find_driver('my/D')
+        find_driver_class('my/D')
     make_entries(monkeypatch, *['transmission_bridge.drivers.simulated:SimulatedDriver'] * 2)
-    assert find_driver('my/D') is SimulatedDriver
+    assert find_driver_class('my/D') is SimulatedDriver

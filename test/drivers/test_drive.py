@@ -9,10 +9,10 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.drivers.simulated import Drive, DriverSettings, Mode, RANGES
+from transmission_bridge.drivers.simulated import DriveMode, DriverSettings, RANGES, SimulatedDrive
 from transmission_bridge.errors import ParameterError, ShapeError
 
-MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
+MODES = [DriveMode.POSITION, DriveMode.VELOCITY, DriveMode.EFFORT]
 values = st.floats(-10.0, 10.0)
 durations = st.floats(0.0, 2.0)
 dynamics = st.one_of(
@@ -38,9 +38,9 @@ def command(*told):
 @st.composite
 def drives(draw):
     """Draw a drive in motion: it has followed some commands for some time."""
-    drive = Drive.at_rest([0.1, -0.2, 0.3], draw(dynamics))
+    drive = SimulatedDrive.at_rest([0.1, -0.2, 0.3], draw(dynamics))
     for _ in range(draw(st.integers(1, 3))):
-        told = [(draw(st.sampled_from([Mode.NONE, *MODES])), draw(values)) for _ in range(3)]
+        told = [(draw(st.sampled_from([DriveMode.NONE, *MODES])), draw(values)) for _ in range(3)]
         drive = drive.commanded(*command(*told)).advanced(draw(durations))
     return drive
 
@@ -111,11 +111,11 @@ def test_first_order_response(mode, drive, target, dt):
 
 def test_newest_interface_decides_and_others_go_on():
     """An actuator without a command follows its old target, without any its first position."""
-    none = (Mode.NONE, np.nan)
-    drive = Drive.at_rest([0.0, 0.0, 0.7])
-    drive = drive.commanded(*command((Mode.POSITION, 1.0), (Mode.VELOCITY, 2.0), none))
+    none = (DriveMode.NONE, np.nan)
+    drive = SimulatedDrive.at_rest([0.0, 0.0, 0.7])
+    drive = drive.commanded(*command((DriveMode.POSITION, 1.0), (DriveMode.VELOCITY, 2.0), none))
     assert drive.velocity.tolist() == [1.0 / 0.05, 0.0, 0.0]
-    drive = drive.commanded(*command((Mode.VELOCITY, 3.0), none, none)).advanced(10.0)
+    drive = drive.commanded(*command((DriveMode.VELOCITY, 3.0), none, none)).advanced(10.0)
     np.testing.assert_allclose(drive.velocity, [3.0, 2.0, 0.0], rtol=1e-14)
     assert state(drive)[:, 2].tolist() == [0.7, 0.0, 0.0]
 
@@ -136,6 +136,6 @@ def test_a_setting_keeps_its_range(name):
 def test_time_runs_forward(dt):
     """A step that is negative or not finite is refused, and a start that is not one row."""
     with pytest.raises(ValueError, match='dt'):
-        Drive.at_rest([0.0]).advanced(dt)
+        SimulatedDrive.at_rest([0.0]).advanced(dt)
     with pytest.raises(ShapeError, match='position'):
-        Drive.at_rest([[1.0, 2.0]])
+        SimulatedDrive.at_rest([[1.0, 2.0]])

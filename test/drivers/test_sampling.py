@@ -6,7 +6,7 @@
 import numpy as np
 import pytest
 
-from transmission_bridge.drivers.sampling import ActiveCommands
+from transmission_bridge.drivers.sampling import SampledCommands
 from transmission_bridge.messages import TrajectoryRecord, Waypoint
 
 NAN = float('nan')
@@ -24,7 +24,7 @@ def trajectory(*points):
 
 def start(*points, count=1, actuators=None, at=0.0, delay=0.0):
     """Return commands that execute a trajectory since time 0, and the measured state."""
-    active, measured = ActiveCommands(count, False), np.full((2, count), NAN)
+    active, measured = SampledCommands(count, False), np.full((2, count), NAN)
     measured[0] = at
     assert active.add_trajectory(trajectory(*points), actuators or [*range(count)], delay, 0.0)
     active.sample(0.0, measured)

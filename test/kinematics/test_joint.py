@@ -11,10 +11,10 @@ import pytest
 
 from transmission_bridge.description import (
     DynamicsSpec,
-    JointLimits,
+    JointLimitSpec,
     JointSpec,
     MimicSpec,
-    Pose,
+    OriginSpec,
     RobotDescription,
 )
 from transmission_bridge.errors import DescriptionError, ShapeError
@@ -374,7 +374,7 @@ def test_rest_and_axis_cannot_be_changed_from_outside():
 ])  # fmt: skip
 def test_limits_of_a_description(kind, given_limits, expected, switches):
     """They are numbers for every side, with a switch for what is limited."""
-    joint = joint_from_spec(spec(kind, limits=JointLimits(*given_limits)))
+    joint = joint_from_spec(spec(kind, limits=JointLimitSpec(*given_limits)))
     on = {f'has_{name}': True for name in switches.split()}
     assert joint.limits == MotionLimits(*((number,) for number in expected), **on)
 
@@ -382,8 +382,11 @@ def test_limits_of_a_description(kind, given_limits, expected, switches):
 @pytest.mark.parametrize('kind', TYPES)
 def test_each_type_of_a_description_has_its_joint(kind):
     """The type is that of the joint element, its origin the rest transform, its axis turned."""
-    limits, dynamics = JointLimits(-1.0, 1.0, 2.0, 3.0), DynamicsSpec(0.5, 0.25)
-    origin, mimic = Pose((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2)), MimicSpec('other', 2.0, 1.0)
+    limits, dynamics = JointLimitSpec(-1.0, 1.0, 2.0, 3.0), DynamicsSpec(0.5, 0.25)
+    origin, mimic = (
+        OriginSpec((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2)),
+        MimicSpec('other', 2.0, 1.0),
+    )
     element = spec(kind, origin=origin, limits=limits, dynamics=dynamics, mimic=mimic)
     joint = joint_from_spec(element)
     assert (joint.type, joint.link1, joint.link2, joint.mimic) == (kind, 'parent', 'child', mimic)

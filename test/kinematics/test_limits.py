@@ -8,7 +8,7 @@ from itertools import combinations, product
 from hypothesis import assume, given, strategies as st
 import numpy as np
 
-from transmission_bridge.kinematics import effort_box, tight_box
+from transmission_bridge.kinematics import bound_actuators, effort_box
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -47,7 +47,7 @@ def test_box_touches_the_polytope_on_every_side(drawn):
     inside = jacobian @ rng.normal(size=m)
     lower, upper = inside - rng.uniform(0.1, 2.0, n), inside + rng.uniform(0.1, 2.0, n)
     corners = vertices(np.vstack([jacobian, -jacobian]), np.concatenate([upper, -lower]))
-    least, greatest = tight_box(jacobian, lower, upper)
+    least, greatest = bound_actuators(jacobian, lower, upper)
     np.testing.assert_allclose(least, corners.min(axis=0), atol=1e-9)
     np.testing.assert_allclose(greatest, corners.max(axis=0), atol=1e-9)
 
@@ -58,7 +58,7 @@ def test_more_actuators_than_joints_leave_directions_free(seed):
     rng = np.random.default_rng(seed)
     a, b = rng.uniform(0.5, 2.0, 2)
     jacobian = np.array([[a, 0.0, 0.0], [0.0, b, -1.0]])
-    least, greatest = tight_box(jacobian, np.array([-1.0, -2.0]), np.array([3.0, 4.0]))
+    least, greatest = bound_actuators(jacobian, np.array([-1.0, -2.0]), np.array([3.0, 4.0]))
     np.testing.assert_allclose([least[0], greatest[0]], [-1.0 / a, 3.0 / a], rtol=1e-12)
     np.testing.assert_array_equal(least[1:], -np.inf)
     np.testing.assert_array_equal(greatest[1:], np.inf)
@@ -67,10 +67,10 @@ def test_more_actuators_than_joints_leave_directions_free(seed):
 def test_open_bounds_open_only_what_depends_on_them():
     """An unlimited joint frees the actuators that it moves and no others."""
     four_bar = np.array([[0.1, 0.0], [-0.05, 0.25]])
-    least, greatest = tight_box(four_bar, np.array([-1.0, -np.inf]), np.array([2.0, np.inf]))
+    least, greatest = bound_actuators(four_bar, np.array([-1.0, -np.inf]), np.array([2.0, np.inf]))
     np.testing.assert_allclose([least[0], greatest[0]], [-10.0, 20.0])
     assert (least[1], greatest[1]) == (-np.inf, np.inf)
-    least, greatest = tight_box(np.array([[-2.0]]), np.array([-np.inf]), np.array([3.0]))
+    least, greatest = bound_actuators(np.array([[-2.0]]), np.array([-np.inf]), np.array([3.0]))
     assert (least[0], greatest[0]) == (-1.5, np.inf)
 
 

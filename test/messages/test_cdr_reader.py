@@ -19,9 +19,9 @@ from transmission_bridge.messages import cdr, records
 from transmission_bridge.messages.cdr import (
     JointStateReader,
     parse_joint_state,
-    UnusualMessageError,
+    UnusualCdrError,
 )
-from transmission_bridge.messages.records import fill_message, record_from_message
+from transmission_bridge.messages.records import fill_joint_state_message, record_from_joint_state
 
 NAMES = ('shoulder', 'upper_arm', 'elbow')
 
@@ -30,7 +30,7 @@ def outcome(read, data):
     """Return what is read, or why it is not."""
     try:
         return plain(read(data))
-    except UnusualMessageError as error:
+    except UnusualCdrError as error:
         return error.reason
 
 
@@ -96,7 +96,7 @@ def test_truncated(data):
     """A message cut anywhere is refused, never read beyond its end."""
     message = data.draw(samples).encode()
     for size in range(len(message)):
-        with pytest.raises(UnusualMessageError):
+        with pytest.raises(UnusualCdrError):
             parse_joint_state(message[:size])
 
 
@@ -116,7 +116,7 @@ def test_hostile_counts(field):
         hostile = bytes(message)
         tracemalloc.start()
         try:
-            with pytest.raises(UnusualMessageError, match=str(count)) as caught:
+            with pytest.raises(UnusualCdrError, match=str(count)) as caught:
                 parse_joint_state(hostile)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
@@ -178,8 +178,8 @@ def test_arrays_are_read_only_views():
     assert all(map(operator.is_, arrays_of(again), arrays))
     assert arrays[0].tolist() == [2.0, 3.0, 4.0]
     message = make_message()
-    fill_message(message, record)
-    assert plain(record) == plain(record_from_message(message)) == sample.plain
+    fill_joint_state_message(message, record)
+    assert plain(record) == plain(record_from_joint_state(message)) == sample.plain
 
 
 def test_bounded(monkeypatch):

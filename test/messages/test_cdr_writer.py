@@ -14,7 +14,7 @@ from state_paths import outcome
 
 from transmission_bridge.messages import cdr
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
-from transmission_bridge.messages.records import record_from_message
+from transmission_bridge.messages.records import record_from_joint_state
 
 
 @given(regular_samples)
@@ -57,7 +57,7 @@ def test_any_sequence_of_layouts(drawn):
     encoder = JointStateEncoder()
     # Each layout comes again with other numbers.
     drawn += [replace(sample, patterns=sample.patterns[::-1]) for sample in drawn]
-    records = [record_from_message(sample.fill(make_message())) for sample in drawn]
+    records = [record_from_joint_state(sample.fill(make_message())) for sample in drawn]
     encoded = [encoder.encode_record(record) for record in records]
     for record, sample, data in zip(records, drawn, encoded, strict=True):
         assert data == sample.encode()
@@ -72,6 +72,6 @@ def test_more_layouts_than_are_kept():
     encoder = JointStateEncoder()
     samples = [make_sample([f'joint_{number}'], frame_id='') for number in range(3 * cdr.WRITERS)]
     for sample in (*samples, *reversed(samples)):
-        record = record_from_message(sample.fill(make_message()))
+        record = record_from_joint_state(sample.fill(make_message()))
         assert encoder.encode_record(record) == sample.encode()
         assert encoder._writer.cache_info().currsize <= cdr.WRITERS

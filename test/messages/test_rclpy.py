@@ -11,11 +11,11 @@ from joint_states import make_sample, plain, regular_samples, samples, writer_fo
 import pytest
 
 from transmission_bridge.messages.cdr import (
-    CutMessageError,
     JointStateReader,
-    UnusualMessageError,
+    TruncatedCdrError,
+    UnusualCdrError,
 )
-from transmission_bridge.messages.records import fill_message, record_from_message
+from transmission_bridge.messages.records import fill_joint_state_message, record_from_joint_state
 
 pytestmark = pytest.mark.ros
 
@@ -44,9 +44,9 @@ def test_reads_what_rclpy_writes(ros, data):
     for sample in data.draw(st.lists(samples, min_size=1, max_size=4)) * 2:
         message, filled = ros.encode(sample.fill(ros.Message())), ros.Message()
         assert plain(reader.read_message(message)) == sample.plain
-        fill_message(filled, reader.read_message(message))
+        fill_joint_state_message(filled, reader.read_message(message))
         for typed in (ros.decode(message), filled, ros.decode(ros.encode(filled))):
-            assert plain(record_from_message(typed)) == sample.plain
+            assert plain(record_from_joint_state(typed)) == sample.plain
 
 
 @given(data=st.data())
@@ -60,7 +60,7 @@ def test_writes_what_rclpy_writes(ros, data):
     assert len(written) == len(zeros) <= len(theirs)
     for ours, other, zero, one in zip(written, theirs, zeros, ones, strict=False):
         assert ours == (other if zero == one else 0)
-    assert plain(record_from_message(ros.decode(written))) == sample.plain
+    assert plain(record_from_joint_state(ros.decode(written))) == sample.plain
 
 
 @given(data=st.data())
@@ -80,14 +80,14 @@ def test_mutated(ros, data):
             warm.read_message(message)
             try:
                 view = JointStateReader().read_message(each)
-            except UnusualMessageError as error:
+            except UnusualCdrError as error:
                 with pytest.raises(type(error)):
                     warm.read_message(each)
-                if isinstance(error, CutMessageError):
+                if isinstance(error, TruncatedCdrError):
                     with pytest.raises(Exception, match='deserialize'):
                         ros.decode(each)
                 continue
-            typed = plain(record_from_message(ros.decode(each)))
+            typed = plain(record_from_joint_state(ros.decode(each)))
             assert plain(view) == plain(warm.read_message(each)) == typed
 
 
@@ -98,8 +98,8 @@ def test_typed_path_takes_the_rest(ros):
     assert xcdr2[4:] != message[4:]
     inner_nul = message.replace(b'second\0', b'sec\0nd\0')
     for unusual, names in ((xcdr2, ('first', 'second')), (inner_nul, ('first', 'sec'))):
-        with pytest.raises(UnusualMessageError):
+        with pytest.raises(UnusualCdrError):
             JointStateReader().read_message(unusual)
-        record = record_from_message(ros.decode(unusual))
+        record = record_from_joint_state(ros.decode(unusual))
         assert record.names == names
         assert plain(record)[3] == sample.plain[3]

@@ -17,13 +17,13 @@ import pytest
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages import records
 from transmission_bridge.messages.records import (
-    fill_message,
-    fill_trajectory,
+    fill_joint_state_message,
+    fill_trajectory_message,
     JointStateRecord,
-    LayoutTable,
+    MessageLayoutTable,
     POINT_FIELDS,
     record_from_joint_command,
-    record_from_message,
+    record_from_joint_state,
     trajectory_from_message,
     TrajectoryRecord,
     Waypoint,
@@ -35,12 +35,12 @@ from transmission_bridge.messages.records import (
 @given(samples, samples)
 def test_messages_and_records(sample, before):
     """Stamp, strings and every bit of the numbers stay; nothing is left of what was there."""
-    record = record_from_message(sample.fill(make_message()))
+    record = record_from_joint_state(sample.fill(make_message()))
     assert plain(record) == sample.plain
     assert record.lengths == tuple(len(patterns) for patterns in sample.patterns)
     message = before.fill(make_message())
-    fill_message(message, record)
-    assert plain(record_from_message(message)) == sample.plain
+    fill_joint_state_message(message, record)
+    assert plain(record_from_joint_state(message)) == sample.plain
 
 
 @pytest.mark.parametrize('kind', [list, tuple, np.array])
@@ -48,12 +48,14 @@ def test_records_and_messages_are_apart(kind):
     """Any sequence serves; a record is read-only, a message keeps no array."""
     message = make_message()
     message.position, message.velocity = kind([1.0, 2.5]), kind([])
-    record = record_from_message(message)
+    record = record_from_joint_state(message)
     assert (record.position.tolist(), record.velocity.tolist()) == ([1.0, 2.5], [])
     with pytest.raises(ValueError, match='read-only'):
         record.position[0] = 0.0
     position, none = np.array([1.0, 2.0]), np.empty(0)
-    fill_message(message, JointStateRecord((1, 2), '', ('a', 'b'), position, none, none))
+    fill_joint_state_message(
+        message, JointStateRecord((1, 2), '', ('a', 'b'), position, none, none)
+    )
     position[:] = 9.0
     assert message.position.tolist() == [1.0, 2.0]
 
@@ -100,7 +102,7 @@ def test_joint_commands_that_contradict_themselves(names, interface, values, rea
 def test_a_table_is_bounded(monkeypatch):
     """It drops the layout used longest ago, and with it what hangs on it weakly."""
     monkeypatch.setattr(records, 'MOST_LAYOUTS', 3)
-    table = LayoutTable()
+    table = MessageLayoutTable()
     compiled = weakref.WeakKeyDictionary()
     kept = table.find_layout(('kept',), (1, 1, 1))
     for number in range(20):
@@ -115,7 +117,7 @@ def test_a_table_is_bounded(monkeypatch):
 @example([(1000, 300)] * 8)
 def test_a_table_is_bounded_in_bytes(shapes):
     """The layouts that a table keeps take 1.5 MiB at most; one that is too heavy is not kept."""
-    table, alive = LayoutTable(), weakref.WeakSet()
+    table, alive = MessageLayoutTable(), weakref.WeakSet()
     for number, (count, length) in enumerate(shapes):
         names = [f'{number} {name}'.ljust(length, 'x') for name in range(count)]
         layout = table.find_layout(names, (0, 0, 0))
@@ -149,7 +151,7 @@ def make_point(**values):
 def test_trajectories_there_and_back(record):
     """Whatever is written is read back, bit for bit, times as the integers that they are."""
     message = with_header()
-    fill_trajectory(message, record, make_point)
+    fill_trajectory_message(message, record, make_point)
     found = trajectory_from_message(message)
     assert (found.stamp, found.frame_id) == (record.stamp, record.frame_id)
     assert found.names == record.names

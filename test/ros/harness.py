@@ -46,7 +46,7 @@ from std_msgs.msg import String
 import waiting
 from waiting import PATIENCE
 
-from transmission_bridge.messages.records import fill_message, record_from_message
+from transmission_bridge.messages.records import fill_joint_state_message, record_from_joint_state
 
 #: Seconds after which a message or a request is sent again, twice as many each time: DDS may have
 #: lost a best-effort message, and what comes before a side has discovered the other one.
@@ -367,7 +367,10 @@ class Peer:
         """Return a list that grows by a record for every JointState on a topic."""
         records = []
         self.node.create_subscription(
-            JointState, topic, lambda message: records.append(record_from_message(message)), qos
+            JointState,
+            topic,
+            lambda message: records.append(record_from_joint_state(message)),
+            qos,
         )
         return records
 
@@ -381,7 +384,7 @@ class Peer:
     def send(self, publisher, message):
         """Publish a message (one of the reference model, or a record)."""
         typed = JointState()
-        fill_message(typed, getattr(message, 'record', message))
+        fill_joint_state_message(typed, getattr(message, 'record', message))
         publisher.publish(typed)
 
     def exchange(self, publisher, message, heard, answers=1):

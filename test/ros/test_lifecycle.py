@@ -90,9 +90,9 @@ def test_inactive_is_silent(peer, reference, active_bridge):
 @pytest.mark.parametrize(
     ('step', 'broken'),
     [
-        ('configure', 'transmission_bridge.ros.session.BridgeSession.__init__'),
+        ('configure', 'transmission_bridge.ros.session.BridgeNodeSession.__init__'),
         ('configure', 'transmission_bridge.ros.channels.InputTopics.subscribe_joint_states'),
-        ('activate', 'transmission_bridge.ros.session.BridgeSession.open_session'),
+        ('activate', 'transmission_bridge.ros.session.BridgeNodeSession.open_session'),
         ('deactivate', 'transmission_bridge.bridge.gate.Gate.send_stop'),
     ],
 )

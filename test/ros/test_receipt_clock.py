@@ -13,10 +13,10 @@ class Simulation:
     """Two clocks that a test moves, and the time that is made of them."""
 
     def __init__(self):
-        from transmission_bridge.ros.session import SimulatedTime
+        from transmission_bridge.ros.session import SimulatedRosTime
 
         self.ros, self.steady = 100.0, 5000.0
-        self.time = SimulatedTime(lambda: round(self.ros * 1e9), lambda: self.steady)
+        self.time = SimulatedRosTime(lambda: round(self.ros * 1e9), lambda: self.steady)
 
     @property
     def ros_time(self):

@@ -17,10 +17,13 @@ from transmission_bridge.interfaces import (
     DIRECTIONS,
     FIELDS,
     INTERFACES,
-    interfaces_of,
+    list_mapped_interfaces,
     Quantity,
 )
-from transmission_bridge.transmissions.conformance.suite import make_inputs, opposite_direction
+from transmission_bridge.transmissions.conformance.suite import (
+    make_conformance_inputs,
+    opposite_direction,
+)
 from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.robot.program import RobotMap
 
@@ -34,8 +37,8 @@ LOOP_COUNT = 64
 def calls_of(part):
     """Yield direction, interface and arguments of every supported map, and how to name them."""
     for direction in DIRECTIONS:
-        for interface in interfaces_of(direction):
-            given = make_inputs(part, direction, interface)
+        for interface in list_mapped_interfaces(direction):
+            given = make_conformance_inputs(part, direction, interface)
             yield direction, interface, given, f'{interface} {direction}'
 
 
@@ -64,8 +67,8 @@ def check_interfaces(subject):
         assert np.array_equal(result, by_name, equal_nan=True), f'{name} is not what map() gives'
     for direction in DIRECTIONS:
         values = part.input_positions(direction)
-        for interface in {*interfaces_of(DIRECTIONS[0]), 'current', ''}:
-            if interface not in interfaces_of(direction):
+        for interface in {*list_mapped_interfaces(DIRECTIONS[0]), 'current', ''}:
+            if interface not in list_mapped_interfaces(direction):
                 message = f"'{interface}' {direction} is not supported, and mapped"
                 with demand(UnsupportedInterfaceError, message):
                     part.map(direction, interface, values, at=values, rate=values)
@@ -142,7 +145,7 @@ def check_stream(subject):
     part = subject.take_first(LOOP_COUNT)
     for direction in DIRECTIONS:
         at = part.input_positions(direction)
-        drawn = make_inputs(part, direction, 'velocity')
+        drawn = make_conformance_inputs(part, direction, 'velocity')
         given = np.stack([at, drawn['values'], drawn['rate']], axis=1)
         mapped = [
             part.map(direction, interface, given[:, row], at=at)
@@ -246,7 +249,7 @@ BASE = {
 
 def failures(transmission, **options):
     """Run every check, of the suite as well, and return what failed; so does a warning."""
-    subject, found = conformance.subject_of(transmission, **options), {}
+    subject, found = conformance.make_subject(transmission, **options), {}
     for name, check in {**conformance.CHECKS, **BASE}.items():
         try:
             with warnings.catch_warnings():

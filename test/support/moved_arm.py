@@ -14,7 +14,7 @@ from zoo.elements import ankle, params, ratio, transmission, urdf
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.calibration.hand import HandCalibration
-from transmission_bridge.tools.calibration.numbers import list_reductions
+from transmission_bridge.tools.calibration.numbers import list_fitted_reductions
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: Steps of an encoder per turn, and the largest distance by which a hand misses a stop.
@@ -97,7 +97,7 @@ class MovedArm:
             for zero in each.zeros:
                 way = 3.0 if zero.place is None else 0.3
                 values[zero.path] = maps.numbers[zero.path] + self.random.uniform(-way, way)
-            for path in list_reductions(binding):
+            for path in list_fitted_reductions(binding):
                 sign = -1.0 if self.random.random() < self.flips else 1.0
                 ratio = 1.0 + self.scale * self.random.uniform(-1.0, 1.0)
                 try:

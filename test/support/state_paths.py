@@ -12,9 +12,9 @@ from transmission_bridge.bridge.states.state_map import StateMap
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.records import JointStateRecord, LayoutTable
+from transmission_bridge.messages.records import JointStateRecord, MessageLayoutTable
 
-_LAYOUTS = LayoutTable()
+_LAYOUTS = MessageLayoutTable()
 
 
 def record(names, position=(), velocity=(), effort=(), *, stamp=(1, 0)):

@@ -14,7 +14,11 @@ from state_paths import record
 from zoo.elements import load
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Moment, Peers
+from transmission_bridge.bridge.diagnostics.inspection import (
+    BridgeInspector,
+    InspectionTime,
+    TopicPeers,
+)
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.plan import Plan
@@ -124,8 +128,11 @@ class World:
         topics = [
             s + each for s in spaces for each in ('actuator_commands', 'actuator_trajectory')
         ]
-        outputs, look = {topic: Peers(topic) for topic in topics}, Moment(self.now, 1.0, open_for)
-        watch = watch or BridgeWatch(self.bridge, {}, [], {}, [])
+        outputs, look = (
+            {topic: TopicPeers(topic) for topic in topics},
+            InspectionTime(self.now, 1.0, open_for),
+        )
+        watch = watch or BridgeInspector(self.bridge, {}, [], {}, [])
         found = watch.inspect_bridge(look, inputs or {}, outputs)
         return {each.name: each for each in found}
 

@@ -32,13 +32,13 @@ from zoo.elements import load, params, transmission, urdf
 from transmission_bridge.tools.calibrate import HandScreen
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import (
-    compute_spread_factor,
+    compute_stop_spread_factor,
     HandCalibration,
-    JointTrack,
-    Range,
+    HandJointTrack,
+    StopRange,
 )
-from transmission_bridge.tools.calibration.numbers import fit_numbers, Known
-from transmission_bridge.tools.calibration.outcome import judge_transmission
+from transmission_bridge.tools.calibration.numbers import fit_calibration, KnownRows
+from transmission_bridge.tools.calibration.outcome import judge_calibration
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
@@ -72,7 +72,7 @@ def make_guide(calibration):
 def judged(arm):
     """Return what is known, by transmission."""
     return {
-        each.name: judge_transmission(each, is_confirmed=arm.hand.is_confirmed)
+        each.name: judge_calibration(each, is_confirmed=arm.hand.is_confirmed)
         for each in arm.hand.transmissions
     }
 
@@ -139,7 +139,7 @@ def test_the_spread_of_approaches_covers_95_percent():
     random = np.random.default_rng(5)
     for count in (2, 3, 5):
         misses = np.sort(random.uniform(0.0, random.uniform(0.01, 2.0), (20_000, count)), axis=1)
-        beyond = misses[:, 0] <= compute_spread_factor(count) * (misses[:, -1] - misses[:, 0])
+        beyond = misses[:, 0] <= compute_stop_spread_factor(count) * (misses[:, -1] - misses[:, 0])
         assert beyond.mean() == pytest.approx(0.95, abs=0.006)
 
 
@@ -149,8 +149,8 @@ def test_an_offset_is_found_from_every_first_value(start, offset):
     """Also where the search comes by zero, at which steps of a relative size are nothing."""
     (moved,) = HandCalibration(load(ONE), {}).transmissions
     joints, path = np.array([[-1.5], [1.5]]), moved.zeros[0].path
-    known = Known(joints - offset, joints, np.zeros((2, 1)))
-    fit = fit_numbers(moved.maps, known, [path], {path: start})
+    known = KnownRows(joints - offset, joints, np.zeros((2, 1)))
+    fit = fit_calibration(moved.maps, known, [path], {path: start})
     assert fit.missing == ()
     assert fit.values[path] == pytest.approx(offset, abs=1e-9)
 
@@ -207,7 +207,7 @@ def test_exchanged_motors_are_named_and_nothing_is_known():
         hand.add_reading(0.3 * np.array(way), 1.0)
         wrist.end_move()
         hand.add_reading(np.zeros(2), 2.0)
-    outcome = judge_transmission(wrist)
+    outcome = judge_calibration(wrist)
     assert not outcome.values
     assert 'the motion fits if wrist_1 and wrist_2 are exchanged' in outcome.refusal
 
@@ -260,12 +260,12 @@ def test_a_type_without_zeros_of_its_actuators_is_refused():
     grip.begin_move(0)
     hand.add_reading(np.array([1.0]), 1.0)
     grip.end_move()
-    assert 'has no number for the zero of each actuator' in judge_transmission(grip).refusal
+    assert 'has no number for the zero of each actuator' in judge_calibration(grip).refusal
 
 
 def test_where_a_motion_begins_or_turns_elsewhere_is_no_stop():
     """An approach turns back at the stop that is asked for, near the farthest position."""
-    track = JointTrack('arm', Range(-1.5, 1.5), turns=True)
+    track = HandJointTrack('arm', StopRange(-1.5, 1.5), turns=True)
 
     def sweep(*positions):
         for position in positions:

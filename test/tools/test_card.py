@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from zoo.elements import ankle, leg, load, numbered, params, ratio, transmission, urdf, WRIST
 
-from transmission_bridge.tools.card.cards import CURVE, make_card, Motor, NUMBERS
-from transmission_bridge.transmissions.known_names import find_meaning
+from transmission_bridge.tools.card.cards import CardMotor, CURVE, make_card, NUMBERS
+from transmission_bridge.transmissions.known_names import find_known_name
 
 #: A motor with every number; ``N`` is the ratio of the knee.
 N = 50.0
@@ -103,7 +103,9 @@ def test_terms_beside_the_diagonal_are_given_and_their_share(card, numbers):
 def test_kinetic_energy_and_efforts_are_those_of_the_motors():
     """At every sample; the effort limit is reached by a motor at its own one."""
     robot, rng = load(FOOT), np.random.default_rng(1)
-    motors = {name: Motor(name, rotor_inertia=1e-4, effort=60.0) for name in robot.actuator_names}
+    motors = {
+        name: CardMotor(name, rotor_inertia=1e-4, effort=60.0) for name in robot.actuator_names
+    }
     card = make_card(robot, robot.bindings[0], motors, {})
     for sample in range(0, len(card.position), len(card.position) // 7):
         q, rate = card.position[sample], rng.normal(size=2)
@@ -247,7 +249,7 @@ def test_names_of_params_are_the_drivers_and_documented(run):
     """No name means a reduction, an offset or a limit, so ``check`` lists it as information."""
     rows = {row.split('`')[1] for row in DOCUMENTS['compile.md'].rows('The card')}
     assert rows == {*NUMBERS}
-    assert [find_meaning(name) for name in {*MOTOR, CURVE}] == [''] * 7
+    assert [find_known_name(name) for name in {*MOTOR, CURVE}] == [''] * 7
     findings = run('check', '-', '--json', stdin=KNEE.encode()).json['findings']
     left = [each['severity'] for each in findings if 'left to the driver' in each['message']]
     assert left == ['info'] * len(MOTOR)

@@ -17,7 +17,7 @@ from zoo.robots import Joint
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.limit_report import transmission_limits
+from transmission_bridge.tools.limit_report import report_transmission_limits
 
 ARM = resource('urdf', 'arm.urdf')
 
@@ -306,7 +306,7 @@ def test_what_a_plugin_raises_is_an_error_with_its_type(lines_of, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError('no gear')
 
-    monkeypatch.setattr('transmission_bridge.tools.limit_report.compute_ratios', fail)
+    monkeypatch.setattr('transmission_bridge.tools.limit_report.compute_gain_ratios', fail)
     code, lines, findings = lines_of(OWN)
     words = "error: type 'transmission_bridge/CrankSliderTransmission' of transmission 'knee' "
     words += 'raises ZeroDivisionError: no gear'
@@ -325,7 +325,7 @@ def coupled(matrix, limits):
         for place, (low, high, speed, effort) in enumerate(limits, 1)
     }
     robot = maps(joints, transmission('t', 'Coupled', joints, actuators, params(**rows)))
-    return transmission_limits(robot, robot.bindings[0]).within.tolist()
+    return report_transmission_limits(robot, robot.bindings[0]).within.tolist()
 
 
 def test_a_finger_moves_as_its_motor_does():

@@ -30,17 +30,20 @@ from transmission_bridge.transmissions.robot_transmissions import RobotTransmiss
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 import casadi as ca
 
-from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
+from transmission_bridge.tools.compiler.c_writer import count_c_state_bytes, write_folder
 from transmission_bridge.tools.compiler.compiled_robot import (
+    can_number_reverse,
+    CompiledLiveNumbers,
     CompiledRobot,
+    CompiledStateModel,
     count_operations,
-    is_reversible,
-    iterate_steps,
-    LiveNumbers,
-    StateModel,
+    iterate_check_steps,
 )
-from transmission_bridge.transmissions.equation_transmission import EquationTransmission, Parameter
-from transmission_bridge.transmissions.robot.program import iterate_parts
+from transmission_bridge.transmissions.equation_transmission import (
+    EquationTransmission,
+    Parameter,
+)
+from transmission_bridge.transmissions.robot.program import iterate_mechanisms
 
 COMPILERS = [each for each in ('gcc', 'clang') if shutil.which(each)]
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason='there is no C compiler')
@@ -106,7 +109,7 @@ class Maps:
         self._library, self._programs = ctypes.CDLL(str(folder / 'libmap.so')), compiled.programs
         self.reason_text = self._library.a_map_reason_text
         self.reason_text.restype = ctypes.c_char_p
-        self.memory = np.zeros(count_state_bytes(compiled) // 8)
+        self.memory = np.zeros(count_c_state_bytes(compiled) // 8)
         self.status = self.memory.view(np.uint32)[: len(compiled.robot.bindings)]
         self._library.a_map_init(self._point(self.memory))
 
@@ -160,7 +163,7 @@ def test_a_sample_has_a_largest_cost(name, steps, state_bytes, robots):
     _, compiled = compiled_robot(robots[name])
     for program in compiled.programs.values():
         assert count_operations(program.near) + count_operations(program.full) < steps
-    assert count_state_bytes(compiled) < state_bytes
+    assert count_c_state_bytes(compiled) < state_bytes
 
 
 @needs_compiler
@@ -170,7 +173,7 @@ def test_c_is_python_to_the_last_bit(name, robots, build, campaign):
     _, compiled = compiled_robot(robots[name])
     maps = Maps(build(robots[name]), compiled)
     answered = 0
-    for step in iterate_steps(compiled, 300 * campaign, seed=5):
+    for step in iterate_check_steps(compiled, 300 * campaign, seed=5):
         if step.which >= 0:
             assert maps.set_number(step.which, step.rows.item()) == 0
             continue
@@ -212,7 +215,7 @@ def test_the_folder_passes_its_own_test(compiler, build, linkages, campaign):
     """Without a warning, and with sanitizers, also two robots in one program."""
     one, two = build(BOTH_KINDS), build(linkages['five_bar'], 'b_map')
     flags = '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all'
-    flags += f' -DBYTES={count_state_bytes(compiled_robot(BOTH_KINDS)[1])}'
+    flags += f' -DBYTES={count_c_state_bytes(compiled_robot(BOTH_KINDS)[1])}'
     compile_c(one, 'src/a_map.c src/a_map_map.c -c', compiler, flags)
     compile_c(one, 'a_map.o a_map_map.o test/a_map_test.c -o t', compiler, flags)
     subprocess.run([one / 't', '0'], check=True, timeout=60)
@@ -259,21 +262,21 @@ def test_rules_give_the_numbers_of_a_tuned_robot(name, robots):
     exact = []  # bounds and tables may depend on anything
     for direction in DIRECTIONS:
         exact += [True] * len(robot.stack_fields(direction).numbers)
-        for _, part in iterate_parts(robot.mechanisms(direction), direction):
+        for _, part in iterate_mechanisms(robot.mechanisms(direction), direction):
             exact += [k not in part.unknown_bounds for k in range(len(part.numbers))]
     exact = np.flatnonzero(exact)
     for tunable in live.tunables:
         share = random.uniform(0.001, 0.004) * random.choice([-1.0, 1.0])
         value = tunable.value * (1.0 + share) + (not tunable.value) * 0.01
         values = [value if each is tunable else each.value for each in live.tunables]
-        tuned = LiveNumbers.collect(robot.with_parameters({tunable.name: value}))
+        tuned = CompiledLiveNumbers.collect(robot.with_parameters({tunable.name: value}))
         found = live.evaluate_rules(values)
         np.testing.assert_allclose(found[exact], tuned.values[exact], rtol=1e-14)
         assert not np.array_equal(found, live.values, equal_nan=True)
         itself = [k for k, rule in live.rules.items() if rule.itself == tunable.name]
         assert (found[itself] == value).all()
     values = {each.name: each.value * random.uniform(0.7, 1.4) for each in live.tunables}
-    expected = LiveNumbers.collect(robot.with_parameters(values)).values[exact]
+    expected = CompiledLiveNumbers.collect(robot.with_parameters(values)).values[exact]
     found = live.evaluate_rules(list(values.values()))
     np.testing.assert_allclose(found[exact], expected, rtol=1e-14)
 
@@ -307,7 +310,9 @@ def test_c_accepts_the_numbers_that_python_accepts(name, robots, build, campaign
             is_accepted = True
         except ParameterError:
             is_accepted = False
-        other_side = (value < 0.0) != (number.value < 0.0) and not is_reversible(robot, number)
+        other_side = (value < 0.0) != (number.value < 0.0) and not can_number_reverse(
+            robot, number
+        )
         is_set = maps.set_number(which, value) == 0
         assert is_set == (is_accepted and not other_side), (number.name, value)
         accepted |= {number.name: value} if is_set else {}
@@ -406,7 +411,7 @@ def test_a_dead_centre_moves_with_its_dimensions():
         values = [numbers.get(each.name, each.value) for each in compiled.live.tunables]
         rows = np.full((3, 1), np.nan)
         rows[0] = position
-        return StateModel(compiled, values).map_rows('joint_to_actuator', rows)[0][0]
+        return CompiledStateModel(compiled, values).map_rows('joint_to_actuator', rows)[0][0]
 
     tuned = robot.with_parameters({'yoke': {'radius': 0.6}})
     for end in (-0.5, 0.5):

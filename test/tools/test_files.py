@@ -14,7 +14,7 @@ from fake_terminal import FakeTerminal
 import pytest
 from waiting import wait
 
-from transmission_bridge.tools.cli import progress, show_busy, Stream, UsageError
+from transmission_bridge.tools.cli import progress, show_busy, TextStream, UsageError
 from transmission_bridge.tools.files import safe_output, write_output
 
 
@@ -83,12 +83,12 @@ def test_only_a_person_sees_a_bar_and_only_with_rich(monkeypatch, stream, rich, 
     text = stream()
     monkeypatch.setattr(sys, 'stderr', text)
     monkeypatch.setenv('TERM', 'xterm')
-    with progress(Stream(text), 'converting') as show:
+    with progress(TextStream(text), 'converting') as show:
         show(0.42)
         show(1.0)
     assert ('converting' in text.getvalue()) == shown
     assert shown or text.getvalue() == ''
-    with pytest.raises(KeyError, match='mine'), progress(Stream(text), 'converting'):
+    with pytest.raises(KeyError, match='mine'), progress(TextStream(text), 'converting'):
         raise KeyError('mine')
 
 
@@ -98,8 +98,8 @@ def test_a_bar_moves_on_a_terminal_while_a_command_computes(monkeypatch):
     monkeypatch.setenv('TERM', 'xterm')
     text = FakeTerminal()
     monkeypatch.setattr(sys, 'stderr', text)
-    with show_busy(Stream(text)):
+    with show_busy(TextStream(text)):
         pass
     assert text.getvalue() == ''
-    with show_busy(Stream(text)):
+    with show_busy(TextStream(text)):
         wait(lambda: 'computing' in text.getvalue(), 'a bar')

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from zoo.elements import load
 
-from transmission_bridge.tools.plot import make_curves
+from transmission_bridge.tools.plot import make_plot_curves
 
 
 @pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar', 'push_rod_ankle'])
@@ -24,7 +24,7 @@ def test_a_linkage_has_curves_of_its_passive_joints(run, linkages, tmp_path, nam
     commanded = tuple(each.name for each in robot.bindings[0].spec.joints)
     result = run('plot', path, '--output', output)
     assert (result.code, result.err) == (0, '')
-    found = make_curves(robot, robot.bindings[0])
+    found = make_plot_curves(robot, robot.bindings[0])
     assert [curves.moved for curves in found] == [*robot.actuator_names]
     for curves in found:
         assert set(curves.names) <= set(robot.joint_names)

@@ -14,7 +14,7 @@ from zoo.documented import DOCUMENTED
 from zoo.elements import leg, load, params, urdf
 
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.plot import make_blocks, make_curves
+from transmission_bridge.tools.plot import make_plot_blocks, make_plot_curves
 
 pytest.importorskip('matplotlib')
 
@@ -72,7 +72,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(run, crank_file):
 def test_the_curves_are_those_of_the_transmission():
     """Positions, ratios and limits are the transmission's own, over all of its domain."""
     robot = load(CRANK)
-    (curves,) = make_curves(robot, robot.bindings[0])
+    (curves,) = make_plot_curves(robot, robot.bindings[0])
     transmission, inner = robot.bindings[0].transmission, slice(10, -10)
     assert (curves.moved, curves.names, curves.limits) == ('knee', ('cylinder',), (-0.5, 0.4))
     domain = transmission.domain
@@ -97,5 +97,5 @@ def test_the_unit_of_a_driver_is_in_the_box_of_the_actuator():
     """Its numbers come first."""
     text = DOCUMENTED['left_ankle'].replace('<mech', params(position_unit='turn') + '<mech')
     robot = load(urdf(['left_ankle_pitch', 'left_ankle_roll'], text))
-    (ankle,) = make_blocks(robot, ['left_ankle'])
+    (ankle,) = make_plot_blocks(robot, ['left_ankle'])
     assert ' '.join(ankle.actuators[0].lines).endswith('reduction 15, driver in turn, turn/s')

@@ -18,7 +18,7 @@ from zoo.elements import load, params, ratio, transmission, urdf
 from zoo.linkages import crank_slider, joint as draw_joint, POINT
 
 from transmission_bridge.bridge import list_command_names
-from transmission_bridge.bridge.states import list_followers
+from transmission_bridge.bridge.states import list_mimic_followers
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.equation_types import CrankSliderTransmission, GuidedSlider
 
@@ -82,7 +82,7 @@ def test_a_transmission_counts_and_not_the_mimic(run, tmp_path):
         assert [each['message'].startswith(words) for each in findings] == [True] * is_found
         assert (code, find(run, path, '--strict')[0]) == (0, int(is_found))
     robot = load(text)
-    assert list_followers(robot)[0] == ()
+    assert list_mimic_followers(robot)[0] == ()
     assert {*list_command_names(robot).commandable} == {'left', 'right'}
 
 
@@ -154,7 +154,7 @@ def test_an_old_mimic_is_named_and_the_new_one_is_used(run, tmp_path):
     follows = f'<mimic joint="right" multiplier="-2"/>{follows}'
     path.write_text(follows.join(text.rsplit(limit, 1)))
     assert find(run, path) == (0, [])
-    assert list_followers(load(path))[0] == ('left',)
+    assert list_mimic_followers(load(path))[0] == ('left',)
 
 
 def test_a_linkage_of_joints_without_limits_is_judged_by_its_reach(run, linkages, tmp_path):

@@ -16,11 +16,11 @@ from hypothesis import given, strategies as st
 import pytest
 from zoo.elements import transmission, urdf
 
-from transmission_bridge.bridge.diagnostics.status import ERROR, Fact, OK, Status, WARN
+from transmission_bridge.bridge.diagnostics.status import Diagnostic, ERROR, Fact, OK, WARN
 from transmission_bridge.tools.bridge_client import BridgeClient, read_bridge_reports
-from transmission_bridge.tools.cli import Console, open_keys, Stream
-from transmission_bridge.tools.watch import make_screen, open_screen, Pager
-from transmission_bridge.tools.watch_state import AGE, CLAMPED, describe_missing_sides, WatchState
+from transmission_bridge.tools.cli import Console, open_keys, TextStream
+from transmission_bridge.tools.watch import make_screen, open_screen, WatchPager
+from transmission_bridge.tools.watch_state import AGE, CLAMPED, describe_missing_nodes, WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
 
@@ -31,31 +31,31 @@ def store(state: WatchState, topic: str, now: float, velocity=(), effort=(), **p
     state.store_message(topic, [*positions], arrays, now)
 
 
-def status_of(name: str, level: int, message: str, **values: object) -> Status:
+def status_of(name: str, level: int, message: str, **values: object) -> Diagnostic:
     """Return a status; keys with other characters are given by a mapping."""
-    return Status(name, level, message, tuple(Fact(*each) for each in values.items()))
+    return Diagnostic(name, level, message, tuple(Fact(*each) for each in values.items()))
 
 
-def hear(state: WatchState, now: float, *parts: Status, life='active', name='bridge') -> None:
+def hear(state: WatchState, now: float, *parts: Diagnostic, life='active', name='bridge') -> None:
     """Store the diagnostics of a bridge: its state of life, and statuses of its parts."""
     every = (status_of('life cycle', OK, life, state=life, description='x'), *parts)
     said = [replace(each, name=f'{name}: {each.name}') for each in every]
     state.reports = {**state.reports, **read_bridge_reports(said, now)}
 
 
-def input_of(topic: str, received: int = 0, timeout: str = 'never', level: int = OK) -> Status:
+def input_of(topic: str, received: int = 0, timeout: str = 'never', level: int = OK) -> Diagnostic:
     """Return the status of a topic that a bridge listens to; those of drivers have a timeout."""
     values = {'rate [Hz]': '0.0', 'received': str(received)}
     values |= {'timeout [s]': timeout} if timeout else {}
     return status_of(topic, level, 'not used', **values)
 
 
-def output_of(topic: str) -> Status:
+def output_of(topic: str) -> Diagnostic:
     """Return the status of a topic that a bridge publishes."""
     return status_of(topic, OK, 'OK')
 
 
-def commands_of(topic: str, level: int = OK, **clamped: object) -> Status:
+def commands_of(topic: str, level: int = OK, **clamped: object) -> Diagnostic:
     """Return the status of a source of commands."""
     counts = {f'clamped {joint}': str(count) for joint, count in clamped.items()}
     return status_of(f'commands of {topic}', level, 'inside', clamped='9', **counts)
@@ -64,7 +64,7 @@ def commands_of(topic: str, level: int = OK, **clamped: object) -> Status:
 def lines_of(state, now=10.0, pager=None, missing=(), size=()) -> list[str]:
     """Return the texts of a page, or without a size all lines as for a pipe."""
     top = [(sentence, 'bold red') for sentence in missing]
-    lines = [text for text, _ in make_screen(state, now, top, pager or Pager(), size)]
+    lines = [text for text, _ in make_screen(state, now, top, pager or WatchPager(), size)]
     return [text[2:] if text[:2] in ('  ', '! ') else text for text in lines]
 
 
@@ -104,10 +104,10 @@ def test_reports_are_those_of_bridges_with_the_worst_trouble_first():
     """Other nodes, and other nodes with life cycles, are no bridges."""
     statuses = [
         status_of('motors: left', ERROR, 'hot', state='x'),
-        Status('lonely', ERROR, 'no part', ()),
+        Diagnostic('lonely', ERROR, 'no part', ()),
         status_of('arm/b: life cycle', OK, 'active', state='active'),
-        Status('arm/b: actuators', WARN, 'pale', ()),
-        Status('arm/b: transmission wrist', ERROR, 'failed', ()),
+        Diagnostic('arm/b: actuators', WARN, 'pale', ()),
+        Diagnostic('arm/b: transmission wrist', ERROR, 'failed', ()),
     ]
     (report,) = read_bridge_reports(statuses, 10.0).values()
     assert (report.name, report.state, report.received) == ('arm/b', 'active', 10.0)
@@ -124,7 +124,7 @@ def test_clamps_are_summed_over_the_sources_and_the_worst_trouble_stands_first()
         first = commands_of('joint_commands', WARN, elbow=count)
         hear(state, 1.0, first, second)
     assert [row.numbers.get(CLAMPED) for row in state.make_rows(1.0)] == [7, None]
-    hear(state, 1.0, first, Status('transmission wrist', ERROR, 'failed\nto load', ()))
+    hear(state, 1.0, first, Diagnostic('transmission wrist', ERROR, 'failed\nto load', ()))
     lines = lines_of(state, 1.0, missing=['the driver is missing'])
     assert lines[:4] == [
         'the driver is missing',
@@ -259,7 +259,7 @@ def test_what_is_missing_is_said(heard, life, parts, sentences):
             store(state, name, 10.0, m=0.0)
     if life:
         hear(state, 10.0 + min(float(seconds or 0.0), 0.0), *parts, life=life, name='arm/b')
-    found = describe_missing_sides(state, 10.0 + max(float(seconds or 0.0), 0.0))
+    found = describe_missing_nodes(state, 10.0 + max(float(seconds or 0.0), 0.0))
     assert len(found) == len(sentences)
     assert all(words in text for words, text in zip(sentences, found, strict=True))
     assert (TOPIC in ''.join(found)) == (TOPIC in sentences)
@@ -270,7 +270,7 @@ def test_a_misspelt_node_gets_the_closest_name():
     state = WatchState('left/arn')
     for name in ('base/lift', 'left/arm', 'right/arm'):
         hear(state, 10.0, name=name)
-    sentence, _ = describe_missing_sides(state, 10.0)
+    sentence, _ = describe_missing_nodes(state, 10.0)
     assert 'of other bridges: base/lift, left/arm, right/arm; --node left/arm shows' in sentence
 
 
@@ -287,7 +287,10 @@ def test_a_live_table_shows_names_as_they_are_and_needs_rich(monkeypatch, hide, 
         monkeypatch.setenv(name, value)
     state = WatchState()
     store(state, 'joint_states', 1.0, **{'[bold]elbow[/]': 1.25})
-    with open_screen(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
+    with open_screen(state, Console(TextStream(out), TextStream(err)), is_plain=False) as (
+        show,
+        is_live,
+    ):
         assert is_live == has_rich
         assert not show([])
     assert all(each in out.getvalue() for each in ('[bold]elbow[/]', 'AGE s', '1.2500'))
@@ -312,10 +315,10 @@ def robot_of(count: int, age: float = 0.0) -> WatchState:
 )
 def test_a_page_fits_the_terminal(width, height, count, sentences, keys):
     """No line is longer and no page higher; each row stands on exactly one page."""
-    state, pager, size = robot_of(count), Pager(), (width, height)
+    state, pager, size = robot_of(count), WatchPager(), (width, height)
     missing = ['the driver is missing: ' + 'why ' * 20] * sentences
     # Whatever was pressed, a page can be drawn.
-    pressed = Pager()
+    pressed = WatchPager()
     pressed.handle_keys(keys)
     assert len(lines_of(state, 10.0, pressed, missing, size)) <= height
     seen: list[str] = []
@@ -361,7 +364,7 @@ def test_plain_lines_show_every_row_and_topic_or_those_of_a_filter():
     assert any(line.startswith('elbow\\n') and 'nan' in line for line in lines)
     assert 'joint_commands: no message yet' in lines
     assert [line.split(':')[0] for line in lines[-len(TOPICS) - 1 : -1]] == list(TOPICS)
-    lines = lines_of(robot_of(12), pager=Pager('01?_motor'))
+    lines = lines_of(robot_of(12), pager=WatchPager('01?_motor'))
     names = [line.split()[0] for line in lines if line.startswith('left')]
     assert names == ['left_finger_010_motor', 'left_finger_011_motor']
 
@@ -377,14 +380,14 @@ def test_numbers_fit_their_column_and_zero_has_no_sign(size):
 @pytest.mark.parametrize(('age', 'colour'), [(0.0, 'yellow'), (1.0, 'dim')])
 def test_colours_mean_what_the_legend_says(age, colour):
     """Old rows are dim, clamped joints yellow."""
-    lines = make_screen(robot_of(1, age), 10.0, [], Pager(), (80, 24))
+    lines = make_screen(robot_of(1, age), 10.0, [], WatchPager(), (80, 24))
     assert lines[-1][0].endswith('yellow: warning   red: unknown   dim: > 0.5 s')
     assert [s for text, s in lines if text.startswith('! left_finger_000_joint')] == [colour]
 
 
 def test_keys_turn_pages_and_filter():
     """As in a pager: n and p, arrows; / begins a filter, Enter keeps it, Esc ends it; q ends."""
-    state, pager = robot_of(60), Pager()
+    state, pager = robot_of(60), WatchPager()
     for keys, status in (
         ('', 'page 1 of 6   n p: turn'),
         ('n \x1b[C', 'page 4 of 6'),
@@ -464,7 +467,7 @@ def test_a_joint_beyond_its_limits_is_marked():
     state.set_description(ONE)
     store(state, 'joint_states', 49.5, q=0.01, p=0.0)
     hear(state, 49.5, status_of('joints', WARN, 'x', **{'position of q': 'beyond'}))
-    lines = make_screen(state, 49.5, [], Pager(), (170, 40))
+    lines = make_screen(state, 49.5, [], WatchPager(), (170, 40))
     assert [style for text, style in lines if text.startswith('! q ')] == ['yellow']
 
 
@@ -473,7 +476,7 @@ def test_eighteen_joints_fit_on_24_lines():
     state = WatchState()
     store(state, 'joint_states', 9.9, **{f'joint_{n:02}': 0.1 for n in range(18)})
     words = 'a long sentence ' * 12
-    hear(state, 9.9, Status('one', WARN, words, ()), Status('two', WARN, words, ()))
+    hear(state, 9.9, Diagnostic('one', WARN, words, ()), Diagnostic('two', WARN, words, ()))
     assert sum(line.startswith('joint_') for line in lines_of(state, size=(80, 23))) >= 18
     small, large = (' '.join(lines_of(state, size=size)) for size in ((80, 23), (170, 49)))
     assert small.count(words.strip()) == 0

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.transmissions.robot import affine_map
-from transmission_bridge.transmissions.robot.affine_map import AffineMap, Workspace
+from transmission_bridge.transmissions.robot.affine_map import AffineMap, AffineWorkspace
 
 NUMBERS = st.floats(-1e6, 1e6)
 ZEROS = st.sampled_from([0.0, -0.0])
@@ -68,7 +68,7 @@ def test_each_output_is_the_sum_of_its_own_terms(parts, data, terms):
     Inputs stay, and nothing that is given or returned shares memory with the map.
     """
     affine = AffineMap.from_matrix(*parts)
-    workspace = Workspace(affine)
+    workspace = AffineWorkspace(affine)
     leading = data.draw(st.lists(st.integers(0, 3), max_size=3))
     x = data.draw(arrays(float, (*leading, affine.n_in), elements=INPUTS))
     before, out = x.copy(), np.empty(affine.n_out)

@@ -296,7 +296,7 @@ def test_a_warning_fails_every_check_that_meets_it():
 
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        subject = conformance.subject_of(changed(m.Sine, map=warn)(), count=100)
+        subject = conformance.make_subject(changed(m.Sine, map=warn)(), count=100)
     with pytest.raises(UserWarning, match='of no use'):
         conformance.check(subject, 'round_trip')
 

@@ -43,7 +43,7 @@ def test_a_snippet_loads_and_conforms(name, campaign):
     transmission = robot.transmissions[name]
     count = 300 if isinstance(transmission, LinkageTransmission) else 1000 * campaign
     assert base_checks.failures(transmission, count=count) == {}
-    assert len(conformance.subject_of(transmission, count=count).x) >= 0.99 * count
+    assert len(conformance.make_subject(transmission, count=count).x) >= 0.99 * count
 
 
 @pytest.mark.parametrize('file', ['four_bar_knee', 'five_bar'])

@@ -26,11 +26,11 @@ from zoo.linkages import (
 from transmission_bridge import load_description
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS, FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics import JointDevice
-from transmission_bridge.transmissions.compiled import Call
+from transmission_bridge.transmissions.compiled import CasadiCall
 from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 from transmission_bridge.transmissions.linkage.tree import (
-    linkage_joints,
+    list_linkage_joints,
 )
 from transmission_bridge.transmissions.mechanism import (
     block_system,
@@ -237,7 +237,7 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeyp
     (component,) = linkage_of(linkages['five_bar'].replace('"thigh"', '"anew"')).components
     forward, fixed = component._fix_direction(True)
     places = [*forward.corrector.unknown, *forward.corrector.given]
-    enter, start = Call(forward.continuation.enter_function), component.structure.start
+    enter, start = CasadiCall(forward.continuation.enter_function), component.structure.start
     flat = start.copy()
     # The lever of the knee and its rod are in one line.
     flat[component.structure.names.index('knee')] = 0.5 * math.pi
@@ -278,7 +278,7 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage():
     loop = POINT.replace('rod_tip', 'f_link')
     description = load_description(robot(body, {'motor': 'crank'}, ('slider',), loop))
     (spec,) = description.transmissions
-    assert {'far_shadow', 'shadow', 'elbow'} <= linkage_joints(description, spec)
+    assert {'far_shadow', 'shadow', 'elbow'} <= list_linkage_joints(description, spec)
 
 
 def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(linkages, monkeypatch):

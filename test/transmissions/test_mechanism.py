@@ -17,7 +17,7 @@ from zoo.mechanisms import single
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
-from transmission_bridge.transmissions.compiled import map_samples
+from transmission_bridge.transmissions.compiled import call_for_samples
 from transmission_bridge.transmissions.linear import ScrewTransmission
 from transmission_bridge.transmissions.mechanism import part
 from transmission_bridge.transmissions.robot.program import RobotMap
@@ -157,9 +157,9 @@ def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
 
         def count(function, columns, shared):
             counts[function] += len(columns[0])
-            return map_samples(function, columns, shared)
+            return call_for_samples(function, columns, shared)
 
-        monkeypatch.setattr(part, 'map_samples', count)
+        monkeypatch.setattr(part, 'call_for_samples', count)
         t.map(direction, 'position', at)
         monkeypatch.undo()
         assert counts[mechanism.solver.function] <= 5

@@ -14,7 +14,7 @@ from zoo.elements import load, params, ros1_robot, urdf
 
 from transmission_bridge import LinearTransmission, load_description
 from transmission_bridge.transmissions import SpecReader
-from transmission_bridge.transmissions.known_names import find_meaning
+from transmission_bridge.transmissions.known_names import find_known_name
 from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.tunable import BY_ROLE
 
@@ -332,7 +332,7 @@ def misspelt(draw, name, most):
 @example('ros2', 'joint1', 'element', 'mechanical_reducton', '50')
 def test_no_ratio_of_a_file_is_run_as_another(dialect, place, spelling, name, number):
     """However and wherever one ratio is written, the robot runs with it or not at all."""
-    assert find_meaning(name) == 'mechanical_reduction'
+    assert find_known_name(name) == 'mechanical_reduction'
     part = SPELLINGS[spelling].format(name=name, value=number)
     t = load(robot(f'{dialect} {place}: {part}', read=''))
     ratios = {1.0 / t.jacobian([0.0])[0, 0]} if t.joint_names else set()
@@ -420,8 +420,8 @@ MEANINGS = {
 def test_a_misspelt_name_has_the_meaning_of_the_closest_known_one(meaning):
     """Case, separators and a wrong letter do not matter; other numbers have no meaning."""
     for name in MEANINGS[meaning].split():
-        assert find_meaning(name) == meaning, name
-    assert find_meaning('') == ''
+        assert find_known_name(name) == meaning, name
+    assert find_known_name('') == ''
 
 
 #: How many letters of a name may be wrong.
@@ -435,6 +435,6 @@ TOLERATED = {
 @given(data=st.data())
 def test_wrong_letters_do_not_hide_a_number(data, name):
     """As many as are tolerated of the name keep its meaning."""
-    meaning, wrong = find_meaning(name), data.draw(misspelt(name, TOLERATED[name]))
-    assert find_meaning(wrong) == find_meaning(wrong.upper()) == meaning != ''
+    meaning, wrong = find_known_name(name), data.draw(misspelt(name, TOLERATED[name]))
+    assert find_known_name(wrong) == find_known_name(wrong.upper()) == meaning != ''
     assert meaning == name or name in MEANINGS[meaning].split()

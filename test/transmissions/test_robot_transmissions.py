@@ -16,7 +16,7 @@ from zoo.robots import maps
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, UnsupportedInterfaceError
-from transmission_bridge.interfaces import DIRECTIONS, interfaces_of
+from transmission_bridge.interfaces import DIRECTIONS, list_mapped_interfaces
 
 
 def one(name, joint, actuator='m', kind='Simple', number=50):
@@ -24,7 +24,9 @@ def one(name, joint, actuator='m', kind='Simple', number=50):
     return transmission(name, kind, {joint: ratio(number)}, (actuator,))
 
 
-MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
+MAPS = [
+    (direction, name) for direction in DIRECTIONS for name in list_mapped_interfaces(direction)
+]
 
 
 def expected_of(t, direction, interface, x):
@@ -118,7 +120,7 @@ def test_an_interface_that_is_not_mapped_is_refused(interface, direction):
             refused(direction, interface)
         error = pickle.loads(pickle.dumps(caught.value))
         assert (error.interface, error.direction) == (interface, direction)
-        assert error.supported == interfaces_of(direction)
+        assert error.supported == list_mapped_interfaces(direction)
 
 
 # -- names and places ----------------------------------------------------------------------------

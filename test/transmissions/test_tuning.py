@@ -18,7 +18,7 @@ from zoo.robots import maps
 
 from transmission_bridge import RobotTransmissions
 from transmission_bridge.errors import ParameterError, UnknownNameError
-from transmission_bridge.interfaces import DIRECTIONS, interfaces_of
+from transmission_bridge.interfaces import DIRECTIONS, list_mapped_interfaces
 from transmission_bridge.transmissions import LinearTransmission
 from transmission_bridge.transmissions.tunable import as_floats, list_paths, LiveNumber
 
@@ -29,7 +29,7 @@ def same(a, b):
     for direction in DIRECTIONS:
         names = a.actuator_names if direction == 'actuator_to_joint' else a.joint_names
         x = np.random.default_rng(1).normal(size=(3, len(names)))
-        for interface in interfaces_of(direction):
+        for interface in list_mapped_interfaces(direction):
             ours, theirs = (each.map(direction, interface, x) for each in (a, b))
             if not np.array_equal(ours, theirs):
                 return False

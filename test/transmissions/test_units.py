@@ -16,12 +16,12 @@ from zoo.elements import load, params, ratio, transmission
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
-from transmission_bridge.interfaces import interfaces_of
+from transmission_bridge.interfaces import list_mapped_interfaces
 from transmission_bridge.transmissions.robot.units import (
     CONSTANTS,
-    read_units,
+    parse_driver_units,
+    read_actuator_units,
     UNITS,
-    units_from_text,
 )
 
 TURN, DEG = params(position_unit='turn'), params(position_unit='deg')
@@ -78,7 +78,7 @@ def test_units_of_drivers_leave_the_maps_in_si(units, scales):
         assert scales_of(robot, name) == pytest.approx(scales)
     assert scales_of(robot, 'cylinder') == [1e-3, 1e-3, 1.0]
     q, values, rate = np.random.default_rng(0).uniform(-0.1, 0.1, (3, 5, len(robot.joint_names)))
-    for interface in interfaces_of('joint_to_actuator'):
+    for interface in list_mapped_interfaces('joint_to_actuator'):
         given = q if interface == 'position' else values
         theirs, ours = (
             each.joint_to_actuator(interface, given, at=q, rate=rate)
@@ -92,12 +92,12 @@ def test_units_of_drivers_leave_the_maps_in_si(units, scales):
 def test_the_units_of_position_and_velocity_follow_from_each_other(unit):
     """A unit of one of them alone is no SI for the other, in the description and the parameter."""
     more = {'ticks_per_turn': '4096'} if unit == 'tick' else {}
-    both = read_units({'position_unit': unit, 'velocity_unit': f'{unit}/s', **more})
-    assert read_units({'position_unit': f' {unit} ', **more}) == both
-    assert read_units({'velocity_unit': f'{unit}/s', **more}) == both
+    both = read_actuator_units({'position_unit': unit, 'velocity_unit': f'{unit}/s', **more})
+    assert read_actuator_units({'position_unit': f' {unit} ', **more}) == both
+    assert read_actuator_units({'velocity_unit': f'{unit}/s', **more}) == both
     assert both.position.scale == both.velocity.scale
     text = ', '.join(f'{key}:{value}' for key, value in {'position_unit': unit, **more}.items())
-    assert units_from_text(text) == both
+    assert parse_driver_units(text) == both
 
 
 TWICE = '<position_unit>{}</position_unit>{}'.format
@@ -218,6 +218,6 @@ WORDS = st.sampled_from([*NAMES, *ODD]) | st.text(max_size=12)
 def test_any_texts_are_units_or_an_error(texts, text):
     """There is no other exception, and what is accepted has scales that can be divided by."""
     with suppress(TransmissionError):
-        units_from_text(text)
+        parse_driver_units(text)
     with suppress(TransmissionError):
-        assert all(1e-12 <= each.scale <= 1e12 for each in read_units(texts).all_units)
+        assert all(1e-12 <= each.scale <= 1e12 for each in read_actuator_units(texts).all_units)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from transmission_bridge import RobotTransmissions, TransmissionBridgeError
-from transmission_bridge.description import RobotDescription, TransmissionEnd, TransmissionSpec
-from transmission_bridge.interfaces import quantity_of
+from transmission_bridge.description import MemberSpec, RobotDescription, TransmissionSpec
+from transmission_bridge.interfaces import find_quantity
 from transmission_bridge.transmissions import (
     DifferentialTransmission,
     FourBarLinkageTransmission,
@@ -47,7 +47,7 @@ def describe(case, dialect, **more):
     given = frozenset({'role', 'mechanical_reduction', 'offset'})
     joints, actuators = (
         tuple(
-            TransmissionEnd(f'{side}{k}', f'{side}{k}', *numbers, given=given)
+            MemberSpec(f'{side}{k}', f'{side}{k}', *numbers, given=given)
             for k, numbers in enumerate(zip(*columns, strict=True), 1)
         )
         for side, columns in (('joint', (jr, offset)), ('actuator', (ar,)))
@@ -77,7 +77,7 @@ def test_the_peers_numbers(load_vectors, peer):
                     continue
                 found = transmission.map(direction, ours, numbers['in'])
                 assert robot.map(direction, ours, numbers['in']).tolist() == found.tolist()
-                quantity = quantity_of(ours, direction)
+                quantity = find_quantity(ours, direction)
                 parts = transmission.coefficients(direction, quantity)
                 matrix, before, after = map(np.abs, parts)
                 terms = matrix @ (np.abs(numbers['in']) + before) + after

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     )
     from transmission_bridge.bridge.robot_facts import (
         compute_motor_bounds as compute_motor_bounds,
-        load_transmissions as load_transmissions,
+        load_untuned_maps as load_untuned_maps,
     )
     from transmission_bridge.bridge.zeroing import (
-        check_at_rest as check_at_rest,
-        compute_absolute_targets as compute_absolute_targets,
+        check_zero_at_rest as check_zero_at_rest,
+        compute_absolute_zeros as compute_absolute_zeros,
         compute_zero_offsets as compute_zero_offsets,
-        list_settled_joints as list_settled_joints,
-        list_wanted_positions as list_wanted_positions,
+        list_joints_at_zero as list_joints_at_zero,
+        list_zero_positions as list_zero_positions,
     )
 
 _, __getattr__ = import_lazily(__name__)

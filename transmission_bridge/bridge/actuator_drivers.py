@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from transmission_bridge.bridge.options.options import split_topic
+from transmission_bridge.bridge.options.options import split_driver_topic
 from transmission_bridge.errors import closest, make_option_error
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
@@ -40,10 +40,10 @@ class DriverNames:
     """
     The driver of each actuator, and its name there.
 
-    :class:`~transmission_bridge.bridge.states.state_map.DriverIndex` translates names in states.
-    An entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
-    topic; the other topics of that driver are in the same namespace. All other actuators have
-    their topics in the namespace of the bridge.
+    :class:`~transmission_bridge.bridge.states.state_map.DriverStateIndex` translates names in
+    states. An entry ``topic:driver_name`` assigns an actuator to the driver that publishes states
+    on that topic; the other topics of that driver are in the same namespace. All other actuators
+    have their topics in the namespace of the bridge.
 
     :param actuator_names: ``driver_name`` or ``topic:driver_name`` to URDF name. If an actuator
         has two names, an entry with a topic is used, otherwise the first.
@@ -55,7 +55,7 @@ class DriverNames:
     """
 
     def __init__(self, actuator_names: Mapping[str, str], actuators: Sequence[str]) -> None:
-        entries = [(*split_topic(entry), name) for entry, name in actuator_names.items()]
+        entries = [(*split_driver_topic(entry), name) for entry, name in actuator_names.items()]
         # Entries with a topic first, otherwise in their order.
         self._entries = sorted(
             (entry for entry in entries if entry[2] in actuators), key=lambda entry: not entry[0]

@@ -21,13 +21,13 @@ from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.rules.rule import mask_beyond
+from transmission_bridge.bridge.rules.rule import mask_beyond_limits
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.types import Array
 
 
-class PlainArray(NamedTuple):
+class DriverArray(NamedTuple):
     """
     A plain array of one mode to one driver.
 
@@ -54,7 +54,7 @@ class PlainArray(NamedTuple):
         return self.topic, units.of_drivers(numbers, self.row, self.order)
 
 
-class Arrays:
+class DriverArrays:
     """
     The plain arrays of the drivers; each has a number for every actuator of its order.
 
@@ -76,9 +76,9 @@ class Arrays:
 
     def make_arrays(
         self, plan: Plan, motion: Motion, ledger: Ledger, state: KnownState
-    ) -> list[PlainArray]:
+    ) -> list[DriverArray]:
         """Return the arrays for the modes and drivers of a command, or of an end."""
-        is_end, made = motion.pattern.is_end, list[PlainArray]()
+        is_end, made = motion.pattern.is_end, list[DriverArray]()
         active = ledger.actuators.copy()
         if is_end:
             last = ledger.array_numbers
@@ -97,12 +97,12 @@ class Arrays:
                     sent = motion.sent[row, order]
                     values = np.where(np.isnan(sent), values, sent)
                 else:
-                    is_lacking = np.isnan(values) | mask_beyond(values, *bounds)
+                    is_lacking = np.isnan(values) | mask_beyond_limits(values, *bounds)
                     lacking = tuple(order[number] for number in np.flatnonzero(is_lacking))
                     self.missing.pop(topic, None)
                 if lacking:
                     self.unsent[topic] += 1
                     self.missing[topic] = tuple(plan.robot.actuator_names[k] for k in lacking)
                 else:
-                    made.append(PlainArray(topic, row, order, np.clip(values, *bounds)))
+                    made.append(DriverArray(topic, row, order, np.clip(values, *bounds)))
         return made

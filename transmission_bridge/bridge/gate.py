@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transmission_bridge.bridge.arrays import Arrays
+from transmission_bridge.bridge.arrays import DriverArrays
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import COMMAND, END, Motion, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing, Outlets
 from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.readers import SINGLE_TOPICS
-from transmission_bridge.bridge.rules.rule import list_names, Verdict
+from transmission_bridge.bridge.rules.rule import list_masked, RuleVerdict
 from transmission_bridge.bridge.states.states import KnownState, States
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.interfaces import FIELDS
@@ -39,7 +39,7 @@ _EXPIRY = 1.0
 _MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
 
 
-class InterfaceHistory:
+class CommandInterfaceHistory:
     """
     The interface of each joint that changed last (``several_interfaces: latest``).
 
@@ -133,8 +133,8 @@ class Gate:
     ) -> None:
         self.plan, self._states, self._send = plan, states, send
         self.ledger = Ledger(plan)
-        self.arrays = Arrays()
-        self._history = InterfaceHistory(len(plan.robot.joint_names))
+        self.arrays = DriverArrays()
+        self._history = CommandInterfaceHistory(len(plan.robot.joint_names))
         # A single driver that uses the names of the URDF counts as reached.
         is_plain = all(name == other for name, other in plan.drivers.driver_names.items())
         self.reached = ({''}, {''}) if is_plain else (set[str](), set[str]())
@@ -206,7 +206,7 @@ class Gate:
         """Return the actuators with a trajectory of positions, started or not."""
         self._update_time(now)
         left = self.ledger.trajectories.mask_left_actuators()
-        return list_names(self.plan.robot.actuator_names, left)
+        return list_masked(self.plan.robot.actuator_names, left)
 
     def _update_time(self, now: float) -> KnownState:
         """Let the ledger note the time and what is known now; return the latter."""
@@ -257,14 +257,14 @@ class Gate:
         else:
             several = (~np.isnan(command)).sum(axis=0) > 1
         if several is not None and several.any():
-            names = shortened(list_names(plan.robot.joint_names, several))
+            names = shortened(list_masked(plan.robot.joint_names, several))
             why = 'and it is not known which one changed last ' if policy == 'latest' else ''
             sentence = f'{names} commanded by several interfaces {why}'
             sentence += f'(several_interfaces is {policy})'
-            self._use_verdict(motion, Verdict('several_interfaces', sentence, several))
+            self._use_verdict(motion, RuleVerdict('several_interfaces', sentence, several))
         motion.pattern = plan.find_pattern(COMMAND, np.isfinite(command).tobytes())
 
-    def _use_verdict(self, motion: Motion, verdict: Verdict) -> None:
+    def _use_verdict(self, motion: Motion, verdict: RuleVerdict) -> None:
         """
         Keep changes; reject the message, or joints alone. Only this method decides which.
 
@@ -290,10 +290,10 @@ class Gate:
             motion.expiring = expiring if others is None else others | expiring
         if not (named & ~lost).any():
             raise error
-        names = list_names(robot.joint_names, named & lost)
+        names = list_masked(robot.joint_names, named & lost)
         rejected = {('rejected', f'{name} ({verdict.reason})') for name in names}
         self.ledger.count_changes(motion.route, rejected)
-        names = list_names(robot.joint_names, lost)
+        names = list_masked(robot.joint_names, lost)
         motion.changes = {change for change in motion.changes if change[1] not in names}
         motion.values[:, lost] = np.nan
         if motion.sent.size:
@@ -355,7 +355,7 @@ class Gate:
         is_sent = ~np.isnan(motion.sent)
         if is_sent.any():
             self._deliver(motion, state, stamp, self.plan.find_outlets(is_sent.tobytes(), False))
-        return list_names(self.plan.robot.actuator_names, is_sent)
+        return list_masked(self.plan.robot.actuator_names, is_sent)
 
     def _end_replaced_velocities(self, state: KnownState, stamp: Stamp) -> None:
         """End velocities of the last array to a driver that other modes replaced without one."""

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 from transmission_bridge.bridge.options.options import AUTO
 from transmission_bridge.bridge.readers import list_command_names
-from transmission_bridge.bridge.states import list_followers
+from transmission_bridge.bridge.states import list_mimic_followers
 from transmission_bridge.description import (
-    compute_limits,
+    collect_limits,
     Finding,
     RobotDescription,
     Ros2ControlSpec,
@@ -165,9 +165,9 @@ def _judge_limits(robot: RobotTransmissions) -> Iterator[_Judgement]:
         yield lower == upper, joint, name, f'the position{of}{still}', 'a range', ends
         for what, value in (('velocity', velocity), ('effort', effort)):
             yield value == 0.0, joint, name, f'the {what}{of}{still}', 'more than zero', '0'
-    names, followed, chains = list_followers(robot)
+    names, followed, chains = list_mimic_followers(robot)
     for name, number, multiplier, offset in zip(names, followed, *chains, strict=True):
-        lower, upper = compute_limits(robot.description, [name])[:, 0, 0].tolist()
+        lower, upper = collect_limits(robot.description, [name])[:, 0, 0].tolist()
         low, high = sorted((multiplier * robot.joint_limits[:, 0, number] + offset).tolist())
         leaves = low < lower - _ROUNDING or high > upper + _ROUNDING
         is_odd, found = leaves and math.isfinite(high - low), f'{lower:.4g} to {upper:.4g}'

@@ -37,7 +37,7 @@ Value = TypeVar('Value')
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class MessageEntries:
     """
     The indices of the entries of a message.
 
@@ -59,7 +59,9 @@ class Entries:
     rows: tuple[int, ...] = ()
 
 
-def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None = None) -> Entries:
+def find_message_entries(
+    layout: Layout, index: Mapping[str, int], scales: Array | None = None
+) -> MessageEntries:
     """
     Look up the names of a layout.
 
@@ -79,7 +81,7 @@ def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None 
         raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
     everything = len(picks) == len(layout.names)
     unknown = (name for name in layout.names if name not in index)
-    return Entries(
+    return MessageEntries(
         as_slice(places),
         None if everything else np.array(picks, dtype=np.intp),
         len(places),
@@ -142,7 +144,7 @@ LAST_STAMP: Stamp = (2**31 - 1, BILLION - 1)
 STAMP_TOLERANCE = BILLION // 2
 
 
-def is_possible(stamp: Stamp) -> bool:
+def is_valid_stamp(stamp: Stamp) -> bool:
     """Return whether seconds are not negative, and nanoseconds below one second."""
     return stamp[0] >= 0 and 0 <= stamp[1] < BILLION
 
@@ -208,7 +210,7 @@ class StampFilter:
         self._until = now + _VALIDITY if present != NO_STAMP else now
         if stamp == NO_STAMP:
             return present
-        if not is_possible(stamp):
+        if not is_valid_stamp(stamp):
             reason, advice = 'bad_stamp', 'Fill header.stamp from the clock of the sending node'
             what = f'is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, found '
             what += f'{stamp[0]} s and {stamp[1]} ns'

@@ -5,8 +5,8 @@
 The record of every joint's command and every actuator's message, and of their ends.
 
 Memory ends with knowledge: a number that was sent exists while the spell in which it was sent
-lasts (:class:`~.states.knowledge.Spells`). A number that does not exist is not repeated, held or
-counted from, in any row and message. That its end is due outlives the number.
+lasts (:class:`~.states.knowledge.KnowledgeSpells`). A number that does not exist is not repeated,
+held or counted from, in any row and message. That its end is due outlives the number.
 
 The gate alone calls methods that write, :meth:`Ledger.update_clock` first for each message. Rules,
 arrays, diagnostics, services of the node and the guard of tuning read.

@@ -19,17 +19,21 @@ from itertools import compress
 import numpy as np
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
-from transmission_bridge.bridge.inputs import is_possible
+from transmission_bridge.bridge.inputs import is_valid_stamp
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
-from transmission_bridge.bridge.states.state_map import DriverIndex, empty_if_unknown, StateMap
+from transmission_bridge.bridge.states.state_map import (
+    DriverStateIndex,
+    empty_if_unknown,
+    StateMap,
+)
 from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import Direction, JOINT_TO_ACTUATOR
-from transmission_bridge.messages import JointStateEncoder, JointStateRecord, LayoutTable
+from transmission_bridge.messages import JointStateEncoder, JointStateRecord, MessageLayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 
-class ReverseMap(DriverIndex):
+class ReverseStateMap(DriverStateIndex):
     """
     What follows from the robot for joint states that are mapped to actuator states.
 
@@ -104,17 +108,17 @@ class OfflineBridge:
         # Needed in both directions, because it checks the options.
         plan = StateMap(robot, options, resolves_turns=False)
         options = replace(options, state_timeout=0.0)
-        self.plan: StateMap | ReverseMap = plan
+        self.plan: StateMap | ReverseStateMap = plan
         self.states = States(plan, options)
         self._encode_state = partial(self.states.encode_state, plan)
         if direction == JOINT_TO_ACTUATOR:
             names = plan.map_driver_names(self._find_driver(driver))
             # Use the first of several names of an actuator.
             by_actuator = {actuator: name for name, actuator in reversed(names.items())}
-            reverse = self.plan = ReverseMap(robot, by_actuator)
+            reverse = self.plan = ReverseStateMap(robot, by_actuator)
             self.states = States(reverse)
             self._encode_state = partial(reverse.encode_state, self.states)
-        self._read, self._layouts = read, LayoutTable()
+        self._read, self._layouts = read, MessageLayoutTable()
         self.rejected: Counter[tuple[str, str]] = Counter()
         self.sentences: dict[tuple[str, str], str] = {}
 
@@ -129,7 +133,7 @@ class OfflineBridge:
         try:
             data = self._read(message)
             layout = self._layouts.find_layout(data.names, data.lengths)
-            is_given = data.stamp != (0, 0) and is_possible(data.stamp)
+            is_given = data.stamp != (0, 0) and is_valid_stamp(data.stamp)
             stamp = data.stamp if is_given else divmod(received, 10**9)
             self.states.merge_message(self.plan, driver, layout, data, stamp)
             return self._encode_state()

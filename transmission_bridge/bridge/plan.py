@@ -18,12 +18,12 @@ import numpy as np
 
 from transmission_bridge.bridge.actuator_drivers import check_array_order, DriverNames
 from transmission_bridge.bridge.motion import ARRAYS, Pattern
-from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
+from transmission_bridge.bridge.options.options import BridgeOptions, split_option_pairs
 from transmission_bridge.bridge.outlets import CommandOutlet, Outlets, TrajectoryOutlet
 from transmission_bridge.bridge.readers import CommandReader
 from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.actuator_rules import ACTUATOR_RULES
-from transmission_bridge.bridge.rules.joint_rules import JOINT_RULES, Outward
+from transmission_bridge.bridge.rules.joint_rules import JOINT_RULES, OutwardRule
 from transmission_bridge.bridge.states.state_map import StateMap
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
@@ -59,8 +59,8 @@ class Plan(RobotFacts):
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         super().__init__(robot, options)
         self.state_map = StateMap(robot, options)
-        self.outward = Outward(self, may_reject=False)
-        entries = split_pairs('actuator_names', options.actuator_names)
+        self.outward = OutwardRule(self, may_reject=False)
+        entries = split_option_pairs('actuator_names', options.actuator_names)
         self.drivers = DriverNames(entries, robot.actuator_names)
         self.find_pattern = lru_cache(PATTERNS)(partial(Pattern, self))
         self.find_rules = lru_cache(PATTERNS)(

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import as_slice, BILLION, is_possible, LayoutCache
+from transmission_bridge.bridge.inputs import as_slice, BILLION, is_valid_stamp, LayoutCache
 from transmission_bridge.bridge.motion import (
     ACCELERATION,
     ARRAYS,
@@ -32,7 +32,7 @@ from transmission_bridge.bridge.motion import (
     VELOCITY,
 )
 from transmission_bridge.bridge.robot_facts import RobotFacts
-from transmission_bridge.bridge.rules.rule import list_names
+from transmission_bridge.bridge.rules.rule import list_masked
 from transmission_bridge.errors import closest, counted, MessageError, shortened, shown
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import (
@@ -75,7 +75,9 @@ class CommandNames:
         return [n for n in names if n not in self.commandable and n not in self.barred]
 
 
-def check_names(names: Sequence[str], of_robot: CommandNames, *, accepts_unknown: bool) -> None:
+def check_command_names(
+    names: Sequence[str], of_robot: CommandNames, *, accepts_unknown: bool
+) -> None:
     """
     Check the joint names of a command.
 
@@ -201,7 +203,7 @@ class CommandReader:
         reasons = self.names.barred
         barred = [value for value in reading.barred if not np.isnan(numbers[value[0]][value[1]])]
         if barred and not (self._facts.divides and motion.pattern.named.any()):
-            check_names(layout.names, self.names, accepts_unknown=False)
+            check_command_names(layout.names, self.names, accepts_unknown=False)
             first = barred[0][0]
             sentences = [f'{name} ({reasons[name]})' for row, _, name in barred if row == first]
             what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'
@@ -261,7 +263,7 @@ class CommandReader:
             finite (``not_finite``).
         """
         self.check_waypoint_count(len(record.points))
-        if not is_possible(record.stamp):
+        if not is_valid_stamp(record.stamp):
             raise MessageError(
                 'bad_stamp',
                 'header.stamp is the start time of the trajectory: expected zero (now), or '
@@ -270,7 +272,7 @@ class CommandReader:
             )
         if not record.names:
             raise MessageError('no_names', 'a trajectory without joint names')
-        check_names(record.names, self.names, accepts_unknown=False)
+        check_command_names(record.names, self.names, accepts_unknown=False)
         reasons = self.names.barred
         barred = [f'{name} ({reasons[name]})' for name in record.names if name in reasons]
         if barred:
@@ -291,7 +293,7 @@ class CommandReader:
                 stacked = np.array([numbers for numbers in arrays if len(numbers)])
                 wrong = ~np.isfinite(stacked)
                 if wrong.any():
-                    names = list_names(record.names, wrong)
+                    names = list_masked(record.names, wrong)
                     raise MessageError('not_finite', f'{field} not finite: {shortened(names)}')
                 values[row][np.ix_(filled[row], joints)] = stacked
         still = ~filled[[POSITION, VELOCITY, ACCELERATION]].any(axis=0)
@@ -320,7 +322,7 @@ class CommandReader:
     def _make_command(self, values: Array, route: str) -> Motion:
         finite = np.isfinite(values).tobytes()
         if 0 in finite and 1 in np.isinf(values).tobytes():
-            names = list_names(self._facts.robot.joint_names, np.isinf(values))
+            names = list_masked(self._facts.robot.joint_names, np.isinf(values))
             raise MessageError('infinite', f'infinite command for {shortened(names)}')
         return Motion(route, self._find_pattern(COMMAND, finite), values, EMPTY)
 
@@ -328,7 +330,7 @@ class CommandReader:
         arrays: list[tuple[int, Index | slice, Index | None]] = []
         barred: list[tuple[int, int, str]] = []
         names, commandable = layout.names, self.names.commandable
-        check_names(names, self.names, accepts_unknown=self._facts.divides)
+        check_command_names(names, self.names, accepts_unknown=self._facts.divides)
         # An unknown joint may have a value in a shorter array, or not.
         unknown = self.names.list_unknown(names)
         for row, (interface, length) in enumerate(zip(FIELDS, layout.lengths, strict=True)):

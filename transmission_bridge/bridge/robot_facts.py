@@ -20,7 +20,7 @@ from transmission_bridge.bridge.options.options import (
     AUTO,
     BridgeOptions,
     COMMAND_TIMEOUT,
-    split_pairs,
+    split_option_pairs,
 )
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.interfaces import FIELDS, JOINT_TO_ACTUATOR
@@ -28,9 +28,7 @@ from transmission_bridge.transmissions import Binding, RobotTransmissions, Trans
 from transmission_bridge.types import Array, Index, Mask
 
 
-def load_transmissions(
-    description: RobotDescription, options: BridgeOptions
-) -> RobotTransmissions:
+def load_untuned_maps(description: RobotDescription, options: BridgeOptions) -> RobotTransmissions:
     """
     Return the maps of a robot with the numbers of its description, before any tuning.
 
@@ -44,7 +42,7 @@ def load_transmissions(
         description,
         pass_through=options.pass_through,
         passive_joints=options.passive_joints,
-        actuator_units=split_pairs('actuator_units', options.actuator_units),
+        actuator_units=split_option_pairs('actuator_units', options.actuator_units),
     )
 
 
@@ -100,7 +98,7 @@ class RobotFacts:
         self.joint_speeds: Array = self.joint_bounds[1, FIELDS.index('velocity')].copy()
         if options.limits == 'off':
             self.joint_bounds[:] = self.motor_bounds[:] = [[[-np.inf]], [[np.inf]]]
-        self.groups = group_coupled_joints(robot)
+        self.groups = group_commanded_joints(robot)
         self.together = [group.joints for group in self.groups if not group.can_hold]
         self.stream = robot.stream(JOINT_TO_ACTUATOR)
         self.nothing: Array = np.full((len(FIELDS), len(robot.joint_names)), np.nan)
@@ -157,7 +155,7 @@ def compute_motor_bounds(robot: RobotTransmissions) -> Array:
     return bounds
 
 
-def group_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
+def group_commanded_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
     zeros = np.zeros(len(robot.actuator_names))
     # The robot's own methods catch the errors of plugins.

@@ -29,7 +29,7 @@ from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunab
 from transmission_bridge.types import Array, Mask
 
 
-def check_at_rest(
+def check_zero_at_rest(
     robot: RobotTransmissions,
     joints: Collection[str],
     actuators: Array,
@@ -84,7 +84,7 @@ _TOLERANCE, _SOLVED = 1e-12, 1e-9
 _NEAR, _NEAR_SLIDING, _NEAR_SHARE = 0.02, 0.002, 0.25
 
 
-class OffsetChange(NamedTuple):
+class ZeroOffsetChange(NamedTuple):
     """
     The offset of a joint or an actuator, and its new value.
 
@@ -106,7 +106,7 @@ def list_zeroable_joints(robot: RobotTransmissions) -> tuple[str, ...]:
     return tuple(name for name in robot.joint_names if name in offsets or name in solved)
 
 
-def list_wanted_positions(
+def list_zero_positions(
     robot: RobotTransmissions, names: tuple[str, ...], positions: tuple[float, ...]
 ) -> dict[str, float]:
     """
@@ -128,7 +128,7 @@ def list_wanted_positions(
     return dict(zip(names, positions or (0.0,) * len(names), strict=True))
 
 
-def list_settled_joints(
+def list_joints_at_zero(
     robot: RobotTransmissions,
     wanted: Mapping[str, float],
     positions: Array,
@@ -166,7 +166,7 @@ def compute_zero_offsets(
     held: Mask,
     max_velocity: float,
     settled: Collection[str] = (),
-) -> tuple[OffsetChange, ...]:
+) -> tuple[ZeroOffsetChange, ...]:
     """
     Return the changes of offsets.
 
@@ -176,7 +176,7 @@ def compute_zero_offsets(
     :param held: Mask of the joints that hold a position command, shape ``(n_joints,)``.
     :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. If the velocity of a
         joint is unknown, the velocities of its actuators are compared.
-    :param settled: Joints that keep their offset, see :func:`list_settled_joints`.
+    :param settled: Joints that keep their offset, see :func:`list_joints_at_zero`.
     :raises MessageError: If a joint does not exist (``unknown_joint``) or has no offset
         (``no_offset``); if the joint, or a joint coupled to it, holds a position command
         (``held``) or is moving (``moving``); if its position is unknown (``unknown``); if the
@@ -206,12 +206,12 @@ def compute_zero_offsets(
         if not math.isfinite(present):
             raise _new_unknown_error(joint)
         offset = offsets[joint]
-        changes.append(OffsetChange(offset, offset.value + (target - present)))
+        changes.append(ZeroOffsetChange(offset, offset.value + (target - present)))
     wanted = {joint: target for joint, target in wanted.items() if joint not in settled}
     concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
     for binding in concerned.values():
         changes += _solve_actuator_offsets(robot, binding, wanted, actuators[0], position)
-    check_at_rest(robot, named, actuators, held=held, max_velocity=max_velocity)
+    check_zero_at_rest(robot, named, actuators, held=held, max_velocity=max_velocity)
     _check_result(robot, wanted, solved, changes, actuators[0], position)
     return tuple(changes)
 
@@ -220,7 +220,7 @@ def _new_unknown_error(name: str) -> MessageError:
     return MessageError('unknown', f'the position of {name} is unknown: no fresh actuator state')
 
 
-def list_offsets(robot: RobotTransmissions, side: str) -> list[Tunable]:
+def list_zero_offsets(robot: RobotTransmissions, side: str) -> list[Tunable]:
     """
     Return every offset.
 
@@ -234,8 +234,8 @@ def _find_offsets(
     robot: RobotTransmissions,
 ) -> tuple[dict[str, Tunable], dict[str, Binding]]:
     """Return offsets by joint, and transmissions with offsets of actuators only, by joint."""
-    offsets = list_offsets(robot, 'joints')
-    names = {offset.transmission for offset in list_offsets(robot, 'actuators')}
+    offsets = list_zero_offsets(robot, 'joints')
+    names = {offset.transmission for offset in list_zero_offsets(robot, 'actuators')}
     names -= {offset.transmission for offset in offsets}
     solved = {
         member.name: binding
@@ -252,7 +252,7 @@ def _solve_actuator_offsets(
     wanted: Mapping[str, float],
     actuator_position: Array,
     joint_position: Array,
-) -> list[OffsetChange]:
+) -> list[ZeroOffsetChange]:
     """
     Return the changes of offsets of the actuators that the wanted joints depend on.
 
@@ -287,7 +287,7 @@ def _solve_actuator_offsets(
         )
     # An actuator that depends on no wanted joint stays known without the wanted joints.
     without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
-    offsets = list_offsets(robot, 'actuators')
+    offsets = list_zero_offsets(robot, 'actuators')
     by_motor = {offset.path[1]: offset for offset in offsets if offset.transmission == name}
     changes = []
     for number, member in enumerate(binding.spec.actuators):
@@ -298,7 +298,7 @@ def _solve_actuator_offsets(
             raise _new_unknown_error(member.name)
         offset = by_motor[member.name]
         moved = (float(there[number]) - present) / transmission.actuator_reduction[number]
-        changes.append(OffsetChange(offset, offset.value + moved))
+        changes.append(ZeroOffsetChange(offset, offset.value + moved))
     return changes
 
 
@@ -306,7 +306,7 @@ def _check_result(
     robot: RobotTransmissions,
     wanted: Mapping[str, float],
     solved: Mapping[str, Binding],
-    changes: list[OffsetChange],
+    changes: list[ZeroOffsetChange],
     actuator_position: Array,
     before: Array,
 ) -> None:
@@ -332,7 +332,7 @@ def _check_result(
             )
 
 
-def compute_absolute_targets(
+def compute_absolute_zeros(
     robot: RobotTransmissions, names: tuple[str, ...], absolute: Array
 ) -> dict[str, float]:
     """

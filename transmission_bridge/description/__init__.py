@@ -12,21 +12,21 @@ from __future__ import annotations
 
 from transmission_bridge.description.load import load_description as load_description
 from transmission_bridge.description.specs import (
-    compute_limits as compute_limits,
+    collect_limits as collect_limits,
     DynamicsSpec as DynamicsSpec,
     Finding as Finding,
-    JointLimits as JointLimits,
+    JointLimitSpec as JointLimitSpec,
     JointSpec as JointSpec,
     JointType as JointType,
     LinkSpec as LinkSpec,
+    MemberSpec as MemberSpec,
     MimicSpec as MimicSpec,
+    OriginSpec as OriginSpec,
     ParameterSpec as ParameterSpec,
-    Pose as Pose,
-    RejectedTransmission as RejectedTransmission,
+    RejectedSpec as RejectedSpec,
     RobotDescription as RobotDescription,
     Ros2ControlSpec as Ros2ControlSpec,
     Severity as Severity,
-    TransmissionEnd as TransmissionEnd,
     TransmissionSpec as TransmissionSpec,
     TRIGGER_THRESHOLD as TRIGGER_THRESHOLD,
 )

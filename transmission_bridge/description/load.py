@@ -8,8 +8,8 @@ The parts are read by their tables, and then compared with each other and with t
 follow the order of the document, not of the checks.
 
 Users, the node and the commands call :func:`load_description`; the other functions run once in
-it. The order of the checks is fixed by the drafts, see :class:`Draft`. Severity, path and line of
-a finding, and which data survive it, are for users; messages are free to change.
+it. The order of the checks is fixed by the drafts, see :class:`XmlDraft`. Severity, path and line
+of a finding, and which data survive it, are for users; messages are free to change.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from transmission_bridge.description.ros2_control import add_implied_actuators, 
 from transmission_bridge.description.specs import (
     JointSpec,
     LinkSpec,
-    RejectedTransmission,
+    MemberSpec,
+    RejectedSpec,
     RobotDescription,
     Ros2ControlSpec,
-    TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.description.transmission_element import Draft, read_ros1_transmission
+from transmission_bridge.description.transmission_element import read_ros1_transmission, XmlDraft
 from transmission_bridge.description.urdf import (
-    check_limits_given,
     check_tree,
-    iterate_loops,
+    check_urdf_limits,
+    iterate_name_cycles,
     JOINT,
     LINK,
-    RobotJoints,
+    UrdfJoints,
 )
-from transmission_bridge.description.walker import Findings, Level, Walker
+from transmission_bridge.description.walker import Findings, Level, XmlWalker
 from transmission_bridge.errors import DescriptionError
 
 
@@ -115,19 +115,19 @@ def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
     The transmissions of ros2_control come first, because ros2_control reads them: if both
     dialects describe a joint, the transmission of ROS 1 is rejected.
     """
-    walker = Walker(findings)
+    walker = XmlWalker(findings)
     name, is_urdf = robot.get('name') or '', robot.tag == 'robot'
     links: tuple[LinkSpec, ...] = ()
     joints: tuple[JointSpec, ...] = ()
-    known: RobotJoints | None = None
+    known: UrdfJoints | None = None
     if is_urdf:
         if not name:
             findings.add_ignored(robot, '<robot> without a name', 'attribute name')
         links = walker.read_elements(robot.find_all('link'), {LINK.tag: LINK})
         joints = walker.read_elements(robot.find_all('joint'), {JOINT.tag: JOINT})
-        check_limits_given(joints, findings)
+        check_urdf_limits(joints, findings)
         if robot.find_all('joint'):
-            known = RobotJoints(robot, joints)
+            known = UrdfJoints(robot, joints)
             check_tree(robot, links, known, findings)
             check_mimic_joints(known, findings)
         else:
@@ -140,7 +140,7 @@ def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
         check_block_joints(blocks, driven, known, findings)
     add_implied_actuators(drafts, findings)
     independent = {x.name for block in blocks for x in block.components if x.mimic is False}
-    transmissions, rejected = accept_transmissions(drafts, known, findings, independent)
+    transmissions, rejected = accept_specs(drafts, known, findings, independent)
     return RobotDescription(
         name=name,
         links=links,
@@ -163,7 +163,7 @@ def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
 def check_block_joints(
     blocks: Sequence[Ros2ControlSpec],
     driven: Collection[str],
-    joints: RobotJoints,
+    joints: UrdfJoints,
     findings: Findings,
 ) -> None:
     """
@@ -210,11 +210,11 @@ def check_block_joints(
                     )
 
 
-def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
+def check_mimic_joints(joints: UrdfJoints, findings: Findings) -> None:
     """Report URDF joints that mimic an unknown joint, and each loop of mimic joints once."""
     usable = joints.usable.values()
     followed = {joint.name: joint.mimic.joint for joint in usable if joint.mimic}
-    for _, loop in iterate_loops(followed, followed):
+    for _, loop in iterate_name_cycles(followed, followed):
         names = [*loop, loop[0]]
         findings.add_error(
             joints.usable[loop[0]],
@@ -247,12 +247,12 @@ _TAKEN = {
 }
 
 
-def accept_transmissions(
-    drafts: Sequence[Draft],
-    joints: RobotJoints | None,
+def accept_specs(
+    drafts: Sequence[XmlDraft],
+    joints: UrdfJoints | None,
     findings: Findings,
     independent: Collection[str],
-) -> tuple[tuple[TransmissionSpec, ...], tuple[RejectedTransmission, ...]]:
+) -> tuple[tuple[TransmissionSpec, ...], tuple[RejectedSpec, ...]]:
     """
     Divide the transmissions into those that can be used together, and the others.
 
@@ -262,11 +262,11 @@ def accept_transmissions(
     """
     taken: dict[tuple[str, str], TransmissionSpec] = {}
     accepted: list[TransmissionSpec] = []
-    rejected: list[RejectedTransmission] = []
+    rejected: list[RejectedSpec] = []
     for draft in drafts:
         errors = findings.errors
         spec = draft.spec
-        claims: list[tuple[str, TransmissionSpec | TransmissionEnd]] = [('transmission', spec)]
+        claims: list[tuple[str, TransmissionSpec | MemberSpec]] = [('transmission', spec)]
         claims += [('joint', joint) for joint in spec.joints]
         if spec.can_command:
             claims += [('actuator', each) for each in spec.actuators if not each.read_only]
@@ -289,7 +289,7 @@ def accept_transmissions(
 
 
 def _check_driven_joints(
-    spec: TransmissionSpec, joints: RobotJoints, findings: Findings, independent: Collection[str]
+    spec: TransmissionSpec, joints: UrdfJoints, findings: Findings, independent: Collection[str]
 ) -> None:
     # Linkages reject commanded joints with <mimic>.
     is_linkage = spec.type.endswith('/LinkageTransmission')

@@ -5,8 +5,8 @@
 Read ``<ros2_control>`` blocks, and complete the drafts of the transmissions inside of them.
 
 Loading calls :func:`read_ros2_control` once for each robot, and :func:`add_implied_actuators` when
-all drafts of the robot exist; :class:`Draft` states the order. ``Row`` and ``Value`` in ``walker``
-explain the codes of the table, which a test compares with the docs. Its names come from
+all drafts of the robot exist; :class:`XmlDraft` states the order. ``XmlRow`` and ``XmlValue`` in
+``walker`` explain the codes of the table, which a test compares with the docs. Its names come from
 ros2_control.
 """
 
@@ -21,16 +21,16 @@ from transmission_bridge.description.document.values import (
     read_boolean,
     read_integer,
     read_number,
-    read_rate,
+    read_update_rate,
 )
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.specs import (
     ComponentSpec,
     InterfaceSpec,
+    MemberSpec,
     Ros2ControlSpec,
-    TransmissionEnd,
 )
-from transmission_bridge.description.transmission_element import Draft, PARAM, ROS2_TRANSMISSION
+from transmission_bridge.description.transmission_element import PARAM, ROS2_TRANSMISSION, XmlDraft
 from transmission_bridge.description.walker import (
     ANY_NAME,
     Fields,
@@ -38,9 +38,9 @@ from transmission_bridge.description.walker import (
     make_spec,
     NAME,
     NOT_READ,
-    Row,
-    Value,
-    Walker,
+    XmlRow,
+    XmlValue,
+    XmlWalker,
 )
 from transmission_bridge.errors import closest
 
@@ -52,7 +52,9 @@ _FIELDS = ('position', 'velocity', 'effort')
 # ``_finish_…`` functions are called as ``Row.finish``.
 
 
-def _finish_component(_: Walker, element: Element, values: Fields, _errors: int) -> ComponentSpec:
+def _finish_component(
+    _: XmlWalker, element: Element, values: Fields, _errors: int
+) -> ComponentSpec:
     if not values.get('limits_enabled', True):
         for side in ('command_interfaces', 'state_interfaces'):
             values[side] = tuple(
@@ -66,7 +68,7 @@ def _finish_component(_: Walker, element: Element, values: Fields, _errors: int)
 # Errors in a block's own attributes or its hardware do not affect its transmissions.
 
 
-def _finish_hardware(walker: Walker, element: Element, values: Fields, _errors: int) -> Fields:
+def _finish_hardware(walker: XmlWalker, element: Element, values: Fields, _errors: int) -> Fields:
     if not values.get('plugin'):
         walker.findings.add_error(
             element,
@@ -78,10 +80,10 @@ def _finish_hardware(walker: Walker, element: Element, values: Fields, _errors: 
 
 
 def _finish_block(
-    walker: Walker, element: Element, values: Fields, _errors: int
-) -> tuple[Ros2ControlSpec, Sequence[Draft]]:
+    walker: XmlWalker, element: Element, values: Fields, _errors: int
+) -> tuple[Ros2ControlSpec, Sequence[XmlDraft]]:
     values.pop('properties', None)
-    drafts: Sequence[Draft] = values.pop('transmissions', ())
+    drafts: Sequence[XmlDraft] = values.pop('transmissions', ())
     values = {'name': '', 'type': ''} | values.pop('hardware', {}) | values
     block = make_spec(Ros2ControlSpec, element, values)
     # Such hardware compares position, velocity and effort commands with the state to publish only
@@ -105,7 +107,9 @@ def _finish_block(
     return block, drafts
 
 
-def _complete_drafts(drafts: Sequence[Draft], block: Ros2ControlSpec, findings: Findings) -> None:
+def _complete_drafts(
+    drafts: Sequence[XmlDraft], block: Ros2ControlSpec, findings: Findings
+) -> None:
     """
     Add the name and the interfaces of a block to its transmissions, in place.
 
@@ -113,7 +117,7 @@ def _complete_drafts(drafts: Sequence[Draft], block: Ros2ControlSpec, findings: 
     """
     components = {part.name: part for part in block.components if part.kind == 'joint'}
     for draft in drafts:
-        bound: list[TransmissionEnd] = []
+        bound: list[MemberSpec] = []
         for joint in draft.spec.joints:
             if (component := components.get(joint.name)) is None:
                 draft.is_rejected = True
@@ -142,11 +146,11 @@ def _complete_drafts(drafts: Sequence[Draft], block: Ros2ControlSpec, findings: 
 
 
 def read_ros2_control(
-    walker: Walker, elements: Sequence[Element]
-) -> tuple[tuple[Ros2ControlSpec, ...], list[Draft]]:
+    walker: XmlWalker, elements: Sequence[Element]
+) -> tuple[tuple[Ros2ControlSpec, ...], list[XmlDraft]]:
     """Return the blocks and their transmissions, both in document order."""
     blocks: list[Ros2ControlSpec] = []
-    drafts: list[Draft] = []
+    drafts: list[XmlDraft] = []
     for element in elements:
         block, of_block = walker.read_element(element, ROS2_CONTROL)
         if block.name in (other.name for other in blocks):
@@ -170,7 +174,7 @@ def read_ros2_control(
 _IMPLIED = 'actuator1'
 
 
-def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
+def add_implied_actuators(drafts: Sequence[XmlDraft], findings: Findings) -> None:
     """
     Add the implied actuators, in place: the last change of the drafts.
 
@@ -189,7 +193,7 @@ def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
             name, expected = f'{spec.block}_{_IMPLIED}', f"'{_IMPLIED}' unique in the robot"
             findings.add_warning(spec, f"actuator '{name}' is implied", expected, 'more than one')
         (joint,) = spec.joints  # another number is an error of the element
-        actuator = TransmissionEnd(
+        actuator = MemberSpec(
             name=name,
             role=_IMPLIED,
             command_interfaces=joint.command_interfaces,
@@ -205,7 +209,7 @@ def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
 #
 # An invalid value is an error and keeps its default; the block and its transmissions are used.
 
-_ENABLED = Value(
+_ENABLED = XmlValue(
     'enable',
     read_boolean,
     'Whether the limits apply.',
@@ -219,27 +223,27 @@ _INITIAL = '<param name="initial_value">'
 
 # An invalid bound is no limit, as in ros2_control.
 _UNREAD = '{name} cannot be read and is ignored'
-_bound = partial(Value, read=read_number, place='param', unusable=_UNREAD, fault='ignored')
+_bound = partial(XmlValue, read=read_number, place='param', unusable=_UNREAD, fault='ignored')
 _INTERFACE = (
     NAME,
-    Value('size', partial(read_integer, least=1), 'Number of elements.'),
-    Value('data_type', str, 'Type of its value.'),
-    Value('initial_value', str, NOT_READ, place='ignored', expected=_INITIAL),
-    Value('initial_value', str, 'Its first value.', place='param'),
+    XmlValue('size', partial(read_integer, least=1), 'Number of elements.'),
+    XmlValue('data_type', str, 'Type of its value.'),
+    XmlValue('initial_value', str, NOT_READ, place='ignored', expected=_INITIAL),
+    XmlValue('initial_value', str, 'Its first value.', place='param'),
     _bound('min', meaning='Minimum; in a command interface it limits the joint.'),
     _bound('max', meaning='Maximum; in a command interface it limits the joint.'),
     _ENABLED,
 )
 _INTERFACES = tuple(
-    Row(tag, meaning, InterfaceSpec, _INTERFACE, (PARAM,), field=f'{tag}s', many=True)
+    XmlRow(tag, meaning, InterfaceSpec, _INTERFACE, (PARAM,), field=f'{tag}s', many=True)
     for tag, meaning in (
         ('command_interface', 'A quantity that can be commanded.'),
         ('state_interface', 'A quantity that is measured.'),
     )
 )
-_FOLLOWS = Value('mimic', read_boolean, 'Whether it follows the `<mimic>` of the URDF.')
+_FOLLOWS = XmlValue('mimic', read_boolean, 'Whether it follows the `<mimic>` of the URDF.')
 _COMPONENTS = tuple(
-    Row(
+    XmlRow(
         tag,
         meaning,
         ComponentSpec,
@@ -257,10 +261,10 @@ _COMPONENTS = tuple(
     )
 )
 _DRIVER = (
-    Value('text', str, 'Its type.', place='text', within='plugin', field='plugin'),
-    Value('text', str, 'Its group.', place='text', within='group', field='group'),
+    XmlValue('text', str, 'Its type.', place='text', within='plugin', field='plugin'),
+    XmlValue('text', str, 'Its group.', place='text', within='group', field='group'),
 )
-_HARDWARE = Row(
+_HARDWARE = XmlRow(
     'hardware',
     'The driver.',
     None,
@@ -269,16 +273,20 @@ _HARDWARE = Row(
     last_counts=True,
     finish=_finish_hardware,
 )
-_PROPERTIES = Row('properties', 'Not read.', many=True)
+_PROPERTIES = XmlRow('properties', 'Not read.', many=True)
 
 _NO_TYPE = '<{tag}> without a type'
 _BLOCK = (
     ANY_NAME,
-    Value('type', str, '`system`, `actuator` or `sensor`.', may_be_empty=True, missing=_NO_TYPE),
-    Value('is_async', read_boolean, 'Whether it has a thread of its own.'),
-    Value('rw_rate', read_rate, 'Rate of its cycles [Hz]; 0: as the controller manager.'),
+    XmlValue(
+        'type', str, '`system`, `actuator` or `sensor`.', may_be_empty=True, missing=_NO_TYPE
+    ),
+    XmlValue('is_async', read_boolean, 'Whether it has a thread of its own.'),
+    XmlValue(
+        'rw_rate', read_update_rate, 'Rate of its cycles [Hz]; 0: as the controller manager.'
+    ),
 )
-ROS2_CONTROL = Row(
+ROS2_CONTROL = XmlRow(
     'ros2_control',
     'Hardware, its components and its transmissions.',
     Ros2ControlSpec,

@@ -172,7 +172,7 @@ class Ros2ControlSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class TransmissionEnd:
+class MemberSpec:
     """
     A joint or an actuator of a transmission.
 
@@ -218,8 +218,8 @@ class TransmissionSpec:
     name: str
     type: str
     dialect: Dialect
-    joints: tuple[TransmissionEnd, ...]
-    actuators: tuple[TransmissionEnd, ...]
+    joints: tuple[MemberSpec, ...]
+    actuators: tuple[MemberSpec, ...]
     block: str = ''
     parameters: tuple[ParameterSpec, ...] = ()
     ignore_absolute_encoder: bool = False
@@ -229,7 +229,7 @@ class TransmissionSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedTransmission:
+class RejectedSpec:
     """
     A transmission with an error, as far as it could be read; its joints are not bridged.
 
@@ -319,7 +319,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Pose:
+class OriginSpec:
     """
     Position and roll-pitch-yaw of a frame in its parent: ``<origin>``.
 
@@ -331,7 +331,7 @@ class Pose:
 
 
 @dataclass(frozen=True, slots=True)
-class JointLimits:
+class JointLimitSpec:
     """``<limit>``: position bounds [rad or m], velocity and effort; ``None``: unlimited."""
 
     lower: float | None = None
@@ -371,9 +371,9 @@ class JointSpec:
     type: JointType
     parent: str = ''
     child: str = ''
-    origin: Pose = Pose()
+    origin: OriginSpec = OriginSpec()
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
-    limits: JointLimits | None = None
+    limits: JointLimitSpec | None = None
     mimic: MimicSpec | None = None
     dynamics: DynamicsSpec | None = None
     line: int | None = None
@@ -416,7 +416,7 @@ class RobotDescription:
     joints: tuple[JointSpec, ...] = ()
     blocks: tuple[Ros2ControlSpec, ...] = ()
     transmissions: tuple[TransmissionSpec, ...] = ()
-    rejected: tuple[RejectedTransmission, ...] = ()
+    rejected: tuple[RejectedSpec, ...] = ()
     findings: tuple[Finding, ...] = ()
     is_unexpanded: bool = False
 
@@ -452,14 +452,14 @@ def _find_named(kind: str, specs: Sequence[_Named], name: str) -> _Named:
     raise UnknownNameError(kind, name, tuple(spec.name for spec in specs))
 
 
-#: Interfaces in the order of the rows of :func:`compute_limits`.
+#: Interfaces in the order of the rows of :func:`collect_limits`.
 _ROWS = ('position', 'velocity', 'effort', 'acceleration')
 
 #: An interface and its two bounds, ``None`` if absent.
 _Bounds = tuple[str, float | None, float | None]
 
 
-def compute_limits(robot: RobotDescription, names: Sequence[str]) -> Array:
+def collect_limits(robot: RobotDescription, names: Sequence[str]) -> Array:
     """
     Return the limits of joints as one array.
 

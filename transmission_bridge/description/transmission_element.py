@@ -4,8 +4,8 @@
 """
 Read a ``<transmission>`` of ROS 2 or ROS 1.
 
-Each dialect is a table, :data:`ROS2_TRANSMISSION` and :data:`ROS1_TRANSMISSION`. ``Row`` and
-``Value`` in ``walker`` explain their codes. A test compares the tables with the docs: names of
+Each dialect is a table, :data:`ROS2_TRANSMISSION` and :data:`ROS1_TRANSMISSION`. ``XmlRow`` and
+``XmlValue`` in ``walker`` explain their codes. A test compares the tables with the docs: names of
 elements and values, meanings and defaults are for users. Everything else in a transmission, a
 joint or an actuator is a parameter for the type of the transmission.
 """
@@ -26,30 +26,30 @@ from transmission_bridge.description.document.values import (
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.specs import (
     Dialect,
+    MemberSpec,
     ParameterSpec,
-    RejectedTransmission,
-    TransmissionEnd,
+    RejectedSpec,
     TransmissionSpec,
 )
 from transmission_bridge.description.walker import (
     ANY_NAME,
-    collect_parameters,
+    collect_element_parameters,
     Fields,
     Findings,
     make_spec,
     NAME,
     NOT_READ,
     Place,
-    Row,
-    Value,
-    Walker,
+    XmlRow,
+    XmlValue,
+    XmlWalker,
 )
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------
 
 
 @dataclass
-class Draft:
+class XmlDraft:
     """
     A ``<transmission>`` before its comparison with the rest of the robot.
 
@@ -68,23 +68,23 @@ class Draft:
     """
 
     spec: TransmissionSpec
-    rejection: RejectedTransmission
+    rejection: RejectedSpec
     is_rejected: bool
     lacks_actuator: bool = False
 
 
 def _make_draft(
     element: Element, values: Fields, is_rejected: bool, lacks_actuator: bool = False
-) -> Draft:
+) -> XmlDraft:
     """Return the draft of an element; ``values`` may lack fields that could not be read."""
     nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
     spec = make_spec(TransmissionSpec, element, nothing | values)
     actuators, with_units = [], []
     for actuator in element.find_all('actuator'):
         actuators.append(actuator.get('name') or '')
-        parameters = collect_parameters(actuator, Row('actuator'))
+        parameters = collect_element_parameters(actuator, XmlRow('actuator'))
         with_units += actuators[-1:] * any(each.name.endswith('_unit') for each in parameters)
-    rejection = RejectedTransmission(
+    rejection = RejectedSpec(
         name=spec.name,
         type=spec.type,
         dialect=spec.dialect,
@@ -94,7 +94,7 @@ def _make_draft(
         line=spec.line,
         path=spec.path,
     )
-    return Draft(spec, rejection, is_rejected, lacks_actuator)
+    return XmlDraft(spec, rejection, is_rejected, lacks_actuator)
 
 
 # -- Role order ----------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def _make_draft(
 
 
 def _sort_by_role(
-    members: Sequence[TransmissionEnd], side: str, findings: Findings
-) -> tuple[TransmissionEnd, ...]:
+    members: Sequence[MemberSpec], side: str, findings: Findings
+) -> tuple[MemberSpec, ...]:
     """
     Return the joints or the actuators in the order of their roles.
 
@@ -167,7 +167,7 @@ def _sort_by_role(
 _GIVEN = ('role', MECHANICAL_REDUCTION, 'offset', 'read_only')
 
 
-def _finish_end(walker: Walker, element: Element, values: Fields, _errors: int) -> TransmissionEnd:
+def _finish_end(walker: XmlWalker, element: Element, values: Fields, _errors: int) -> MemberSpec:
     values['given'] = frozenset(values.keys() & _GIVEN)
     # It concerns the whole transmission: see _finish_ros1().
     values.pop(_IGNORE_ABSOLUTE_ENCODER.tag, None)
@@ -179,11 +179,11 @@ def _finish_end(walker: Walker, element: Element, values: Fields, _errors: int) 
         what = '<param name="role">'
         walker.findings.add_ignored(role, f'{what} is ignored here', '<role>', what)
     values['parameters'] = tuple(x for x in parameters if x.name != 'role')
-    return make_spec(TransmissionEnd, element, {'name': ''} | values)
+    return make_spec(MemberSpec, element, {'name': ''} | values)
 
 
 def _sort_members(
-    walker: Walker, element: Element, values: Fields, *, lacks_actuator: bool = False
+    walker: XmlWalker, element: Element, values: Fields, *, lacks_actuator: bool = False
 ) -> None:
     """
     Sort the joints and the actuators in ``values`` by role, in place.
@@ -211,7 +211,7 @@ def _sort_members(
 # -- Inside `<ros2_control>` ---------------------------------------------------------------------
 
 
-def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
+def _finish_ros2(walker: XmlWalker, element: Element, values: Fields, errors: int) -> XmlDraft:
     # Without the interfaces of its joints: the block declares them.
     findings = walker.findings
     of_actuator = element.parent is not None and element.parent.get('type') == 'actuator'
@@ -242,10 +242,10 @@ def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) 
 _STATE_ONLY = 'JointStateInterface'
 
 
-def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
+def read_ros1_transmission(walker: XmlWalker, element: Element) -> XmlDraft:
     """Read a transmission directly in the robot."""
     if element.find_child('plugin') is None or element.find_child('type') is not None:
-        draft: Draft = walker.read_element(element, ROS1_TRANSMISSION)
+        draft: XmlDraft = walker.read_element(element, ROS1_TRANSMISSION)
         return draft
     walker.findings.add_error(
         element,
@@ -257,7 +257,7 @@ def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
     return _make_draft(element, values, is_rejected=True)
 
 
-def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
+def _finish_ros1(walker: XmlWalker, element: Element, values: Fields, errors: int) -> XmlDraft:
     """
     Finish a transmission of ROS 1.
 
@@ -304,11 +304,11 @@ def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) 
 # dialect does not define is a parameter for the type of the transmission, which reports unused
 # ones.
 
-PARAM = Row(
+PARAM = XmlRow(
     'param',
     'A parameter of the element around it.',
     ParameterSpec,
-    (ANY_NAME, Value('text', str, 'Its value.', place='text', field='value')),
+    (ANY_NAME, XmlValue('text', str, 'Its value.', place='text', field='value')),
     field='parameters',
     many=True,
     last_counts=True,
@@ -316,17 +316,19 @@ PARAM = Row(
 )
 
 
-def _list_end_values(reduction: str, place: Place) -> tuple[Value, ...]:
+def _list_end_values(reduction: str, place: Place) -> tuple[XmlValue, ...]:
     meaning = 'Ratio, actuator over joint, other than zero.'
     return (
-        Value('role', str, 'Its role in the type: `joint1`, `actuator2`.', place=place),
-        Value(reduction, read_ratio, meaning, place=place, field=MECHANICAL_REDUCTION),
-        Value('offset', read_number, 'Joint position at actuator zero [rad or m].', place=place),
+        XmlValue('role', str, 'Its role in the type: `joint1`, `actuator2`.', place=place),
+        XmlValue(reduction, read_ratio, meaning, place=place, field=MECHANICAL_REDUCTION),
+        XmlValue(
+            'offset', read_number, 'Joint position at actuator zero [rad or m].', place=place
+        ),
     )
 
 
 _type_value = partial(
-    Value,
+    XmlValue,
     read=str,
     meaning='Type of the transmission.',
     place='child',
@@ -335,11 +337,11 @@ _type_value = partial(
     expected='<{name}> with the type of the transmission',
 )
 _transmission = partial(
-    Row, 'transmission', spec=TransmissionSpec, many=True, unknown='parameters', ends='never'
+    XmlRow, 'transmission', spec=TransmissionSpec, many=True, unknown='parameters', ends='never'
 )
 _end = partial(
-    Row,
-    spec=TransmissionEnd,
+    XmlRow,
+    spec=MemberSpec,
     many=True,
     unknown='parameters',
     ends='end',
@@ -348,7 +350,7 @@ _end = partial(
 _joint_end = partial(_end, 'joint', 'A joint that it moves.', field='joints')
 _actuator_end = partial(_end, 'actuator', 'An actuator that moves it.', field='actuators')
 
-_READ_ONLY = Value('read_only', read_boolean, 'Whether it is only measured, never commanded.')
+_READ_ONLY = XmlValue('read_only', read_boolean, 'Whether it is only measured, never commanded.')
 _ROS2_END = (NAME, *_list_end_values('mechanical_reduction', 'either'), _READ_ONLY)
 ROS2_TRANSMISSION = _transmission(
     meaning='A transmission of the block.',
@@ -358,25 +360,25 @@ ROS2_TRANSMISSION = _transmission(
     finish=_finish_ros2,
 )
 
-_HARDWARE_INTERFACE = Row(
+_HARDWARE_INTERFACE = XmlRow(
     'hardwareInterface',
     'An interface; a joint with only `JointStateInterface` is measured, not commanded.',
     field='command_interfaces',
     many=True,
     finish=lambda walker, element, values, errors: element.text,
 )
-_IGNORE_ABSOLUTE_ENCODER = Row(
+_IGNORE_ABSOLUTE_ENCODER = XmlRow(
     'ignoreTransmissionAbsoluteEncoder',
     'In every joint or in none, with any text: absolute positions pass through by role.',
 )
-_ROLE_ATTRIBUTE = Value('role', str, NOT_READ, place='ignored', expected='<role>')
+_ROLE_ATTRIBUTE = XmlValue('role', str, NOT_READ, place='ignored', expected='<role>')
 _ROS1_END = (NAME, _ROLE_ATTRIBUTE, *_list_end_values('mechanicalReduction', 'child'))
 _MISSING, _EXPECTED = '<{name}> is missing', 'the ratio inside <{tag}>'
 _ROS1_ACTUATOR = tuple(
     replace(value, missing=_MISSING, expected=_EXPECTED) if value.read is read_ratio else value
     for value in _ROS1_END
 )
-_TYPE_ATTRIBUTE = Value('type', str, NOT_READ, place='ignored', expected='<type>')
+_TYPE_ATTRIBUTE = XmlValue('type', str, NOT_READ, place='ignored', expected='<type>')
 ROS1_TRANSMISSION = _transmission(
     meaning='A transmission of ROS 1.',
     values=(NAME, _type_value('type', foreign='plugin'), _TYPE_ATTRIBUTE),
@@ -388,7 +390,7 @@ ROS1_TRANSMISSION = _transmission(
 )
 
 #: The transmissions of each dialect.
-TRANSMISSIONS: dict[Dialect, Row] = {
+TRANSMISSIONS: dict[Dialect, XmlRow] = {
     'ros2_control': ROS2_TRANSMISSION,
     'ros_control': ROS1_TRANSMISSION,
 }

@@ -6,8 +6,8 @@ Read URDF links and joints by tables; check limits and the kinematic tree.
 
 Loading reads :data:`LINK` and :data:`JOINT`, then calls each check once; the checks only add
 findings. The reader of visuals shares :data:`ORIGIN` and :data:`whole`. The names in the tables
-are URDF's; ``Row`` and ``Value`` in ``walker`` explain the codes, and ``Row.finish`` the arguments
-of the ``_finish_…`` functions.
+are URDF's; ``XmlRow`` and ``XmlValue`` in ``walker`` explain the codes, and ``Row.finish`` the
+arguments of the ``_finish_…`` functions.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ import math
 from typing import get_args
 
 from transmission_bridge.description.document.values import (
+    InvalidValue,
     read_magnitude,
     read_number,
     read_quaternion,
     read_vector,
-    ValueFault,
 )
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.specs import (
     DynamicsSpec,
-    JointLimits,
+    JointLimitSpec,
     JointSpec,
     JointType,
     LinkSpec,
     MimicSpec,
-    Pose,
+    OriginSpec,
 )
 from transmission_bridge.description.walker import (
     Fields,
     Findings,
     NAME,
-    Row,
     Twice,
-    Unusable,
-    Value,
-    Walker,
+    UnusableElement,
+    XmlRow,
+    XmlValue,
+    XmlWalker,
 )
 from transmission_bridge.errors import closest
 
@@ -50,7 +50,7 @@ from transmission_bridge.errors import closest
 _WITHOUT_AXIS = ('fixed', 'floating', 'spherical')
 
 
-class RobotJoints:
+class UrdfJoints:
     """
     Usable joints, and joints that were dropped because of an error.
 
@@ -76,14 +76,16 @@ class RobotJoints:
 # -- Links and joints ----------------------------------------------------------------------------
 
 
-def _finish_origin(walker: Walker, element: Element, values: Fields, _errors: int) -> Pose:
+def _finish_origin(
+    walker: XmlWalker, element: Element, values: Fields, _errors: int
+) -> OriginSpec:
     quaternion = values.pop('quat_xyzw', None)
     if quaternion is not None:
         if 'rpy' in values:
             walker.findings.add_error(
                 element, '<origin> has two rotations', 'rpy or quat_xyzw', 'both'
             )
-            raise Unusable
+            raise UnusableElement
         x, y, z, w = quaternion
         r00, r10, r20 = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)
         r01, r11 = 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z)
@@ -102,11 +104,11 @@ def _finish_origin(walker: Walker, element: Element, values: Fields, _errors: in
             '<robot version="1.1">, or rpy',
             'version 1.0',
         )
-    return Pose(**values)
+    return OriginSpec(**values)
 
 
 def _finish_axis(
-    walker: Walker, element: Element, values: Fields, _errors: int
+    walker: XmlWalker, element: Element, values: Fields, _errors: int
 ) -> tuple[float, float, float]:
     x, y, z = values['xyz']
     # Divide by the largest component first, so that no square overflows or underflows.
@@ -117,7 +119,7 @@ def _finish_axis(
         walker.findings.add_error(
             element, 'the joint axis has no direction', 'a vector other than 0 0 0', '0 0 0'
         )
-        raise Unusable
+        raise UnusableElement
     x, y, z = x / scale, y / scale, z / scale
     length = math.sqrt(x * x + y * y + z * z)
     return (x / length, y / length, z / length)
@@ -125,7 +127,7 @@ def _finish_axis(
 
 def _read_joint_type(text: str) -> str:
     if text and text not in get_args(JointType):
-        raise ValueFault(_JOINT_TYPES, text)
+        raise InvalidValue(_JOINT_TYPES, text)
     return text
 
 
@@ -133,53 +135,53 @@ def _read_joint_type(text: str) -> str:
 # have the meanings.
 
 #: A row of an element that is dropped at its first error.
-whole = partial(Row, ends='error')
+whole = partial(XmlRow, ends='error')
 _JOINT_TYPES = 'one of ' + ', '.join(get_args(JointType))
 _TWICE: Twice = ('error', '{tag} described twice, the first one counts')
 _POSE = (
-    Value('xyz', read_vector),
-    Value('rpy', read_vector),
-    Value('quat_xyzw', read_quaternion, since=(1, 1)),
+    XmlValue('xyz', read_vector),
+    XmlValue('rpy', read_vector),
+    XmlValue('quat_xyzw', read_quaternion, since=(1, 1)),
 )
-ORIGIN = whole('origin', spec=Pose, values=_POSE, finish=_finish_origin)
+ORIGIN = whole('origin', spec=OriginSpec, values=_POSE, finish=_finish_origin)
 LINK = whole('link', spec=LinkSpec, values=(NAME,), many=True, twice=_TWICE)
-_DIRECTION = Value('xyz', read_vector, missing='<{tag}> without {name}')
+_DIRECTION = XmlValue('xyz', read_vector, missing='<{tag}> without {name}')
 _AXIS = whole('axis', values=(_DIRECTION,), finish=_finish_axis)
 _LIMITS = (
-    Value('velocity', read_magnitude),
-    Value('effort', read_magnitude),
-    Value('lower', read_number),
-    Value('upper', read_number),
+    XmlValue('velocity', read_magnitude),
+    XmlValue('effort', read_magnitude),
+    XmlValue('lower', read_number),
+    XmlValue('upper', read_number),
 )
 _MIMIC = (
-    Value('joint', str, missing='<{tag}> without a joint'),
-    Value('multiplier', read_number),
-    Value('offset', read_number),
+    XmlValue('joint', str, missing='<{tag}> without a joint'),
+    XmlValue('multiplier', read_number),
+    XmlValue('offset', read_number),
 )
-_DYNAMICS = (Value('damping', read_number), Value('friction', read_number))
+_DYNAMICS = (XmlValue('damping', read_number), XmlValue('friction', read_number))
 _OF_JOINT = (
     ORIGIN,
     _AXIS,
-    whole('limit', spec=JointLimits, values=_LIMITS, field='limits'),
+    whole('limit', spec=JointLimitSpec, values=_LIMITS, field='limits'),
     whole('mimic', spec=MimicSpec, values=_MIMIC),
     whole('dynamics', spec=DynamicsSpec, values=_DYNAMICS),
 )
 _JOINT = (
     NAME,
-    Value(
+    XmlValue(
         'type',
         _read_joint_type,
         missing='joint without a type',
         expected=_JOINT_TYPES,
         unusable='unknown joint type',
     ),
-    Value('link', str, within='parent', field='parent'),
-    Value('link', str, within='child', field='child'),
+    XmlValue('link', str, within='parent', field='parent'),
+    XmlValue('link', str, within='child', field='child'),
 )
 JOINT = whole('joint', spec=JointSpec, values=_JOINT, children=_OF_JOINT, many=True, twice=_TWICE)
 
 
-def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
+def check_urdf_limits(joints: Sequence[JointSpec], findings: Findings) -> None:
     """Report missing, swapped and unread limits, which leave a joint usable."""
     for joint in joints:
         limits = joint.limits
@@ -217,7 +219,7 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
 
 
 def check_tree(
-    root: Element, links: Sequence[LinkSpec], joints: RobotJoints, findings: Findings
+    root: Element, links: Sequence[LinkSpec], joints: UrdfJoints, findings: Findings
 ) -> None:
     """Report joints without known links, links with two parents, loops and several roots."""
     if not links:
@@ -249,7 +251,7 @@ def check_tree(
     moved_by: dict[str, JointSpec] = {}
     for joint in joints.usable.values():
         moved_by.setdefault(joint.child, joint)
-    for start, loop in iterate_loops(parent_of, moved_by):
+    for start, loop in iterate_name_cycles(parent_of, moved_by):
         findings.add_ignored(
             moved_by[start], 'the joints form a loop', 'a tree', f"link '{loop[0]}' above itself"
         )
@@ -264,7 +266,7 @@ def check_tree(
         )
 
 
-def iterate_loops(
+def iterate_name_cycles(
     following: Mapping[str, str], starts: Iterable[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """

@@ -4,9 +4,9 @@
 """
 How elements are read by the rows of tables: specs and findings.
 
-The modules of this room have the tables. :class:`Row` and :class:`Value` explain every code in
-them; a new code needs a branch in :class:`Walker`. :class:`Findings` is written by all readers and
-checks of one description, in one thread; a description has the sorted copy.
+The modules of this room have the tables. :class:`XmlRow` and :class:`XmlValue` explain every code
+in them; a new code needs a branch in :class:`XmlWalker`. :class:`Findings` is written by all
+readers and checks of one description, in one thread; a description has the sorted copy.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from functools import cached_property, partialmethod
 import re
 from typing import Any, Literal, Protocol, TypeVar
 
-from transmission_bridge.description.document.values import ValueFault
+from transmission_bridge.description.document.values import InvalidValue
 from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.specs import Finding, ParameterSpec, Severity
-from transmission_bridge.errors import closest, find_closest
+from transmission_bridge.errors import closest, find_closest_names
 
 # -- Findings ------------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@ Level = Literal['error', 'ignored', 'warning', 'info']
 _SUBJECTS = ('transmission', 'link', 'joint', 'sensor', 'gpio', 'ros2_control')
 
 
-class HasPath(Protocol):
+class LocatedElement(Protocol):
     """An element or its spec."""
 
     @property
@@ -58,7 +58,7 @@ class Findings:
     def add(
         self,
         level: Level,
-        place: HasPath,
+        place: LocatedElement,
         message: str,
         expected: str = '',
         found: str = 'none',
@@ -95,7 +95,7 @@ class Findings:
         """Return all findings in document order."""
         return tuple(finding for _, finding in sorted(self._found, key=lambda pair: pair[0]))
 
-    def find_element(self, place: HasPath) -> Element:
+    def find_element(self, place: LocatedElement) -> Element:
         """Return the element of a spec."""
         return self._by_path[place.path]
 
@@ -114,12 +114,12 @@ Twice = tuple[Level, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class XmlValue:
     """
     One value of an element. If the element does not have it, the field keeps its default.
 
     :param name: Name of the attribute, or tag of the child element whose text is the value.
-    :param read: Converts the text; raises :class:`ValueFault` if the text is invalid.
+    :param read: Converts the text; raises :class:`InvalidValue` if the text is invalid.
     :param meaning: Meaning and unit, in one sentence, if the docs list it.
     :param place: ``attribute``; ``child``: the text of a child element; ``either``: an attribute
         or a child; ``text``: the element's own text; ``param``: a ``<param>`` of this name;
@@ -133,7 +133,7 @@ class Value:
     :param foreign: Tag of the value in the other dialect.
     :param unusable: Message if the text is invalid, with ``{name}``.
     :param fault: Level of that finding, see :meth:`Findings.add`. The field keeps its default;
-        after ``error`` the element may also be dropped, see :class:`Row`.
+        after ``error`` the element may also be dropped, see :class:`XmlRow`.
     :param may_be_empty: Whether an empty text is a value.
     :param since: The first version of URDF that has the value; older versions ignore it.
     """
@@ -160,7 +160,7 @@ class Value:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class XmlRow:
     """
     One element.
 
@@ -175,18 +175,19 @@ class Row:
         become parameters for the type of the transmission.
     :param ends: When an unusable element is dropped. ``error``: at the first error in its values;
         ``no name``: if its name cannot be used; ``end``: at its end, so that all of its errors are
-        reported; ``never``: not by the table. ``finish`` may also drop it by :class:`Unusable`. A
-        dropped child drops its parent, unless the child is one of ``many``.
-    :param finish: Makes the spec if that takes more than the table, from the :class:`Walker`, the
-        element, its values (which it may change), and ``findings.errors`` before the element: a
-        greater number afterwards means that the element or a part of it has an error.
+        reported; ``never``: not by the table. ``finish`` may also drop it by
+        :class:`UnusableElement`. A dropped child drops its parent, unless the child is one of
+            ``many``.
+    :param finish: Makes the spec if that takes more than the table, from the :class:`XmlWalker`,
+        the element, its values (which it may change), and ``findings.errors`` before the element:
+        a greater number afterwards means that the element or a part of it has an error.
     """
 
     tag: str
     meaning: str = ''
     spec: type[Any] | None = None
-    values: tuple[Value, ...] = ()
-    children: tuple[Row, ...] = ()
+    values: tuple[XmlValue, ...] = ()
+    children: tuple[XmlRow, ...] = ()
     _: KW_ONLY
     field: str = ''
     many: bool = False
@@ -202,9 +203,9 @@ class Row:
         return self.field or self.tag
 
     @cached_property
-    def by_field(self) -> dict[str, dict[str, Row]]:
+    def by_field(self) -> dict[str, dict[str, XmlRow]]:
         """The child elements by field and tag."""
-        fields: dict[str, dict[str, Row]] = {}
+        fields: dict[str, dict[str, XmlRow]] = {}
         for child in self.children:
             fields.setdefault(child.target, {})[child.tag] = child
         return fields
@@ -224,12 +225,12 @@ class Row:
         tags |= {value.name for value in self.values if value.place in ('child', 'either')}
         return frozenset(tags | {child.tag for child in self.children})
 
-    def value(self, field: str) -> Value:
+    def value(self, field: str) -> XmlValue:
         """Return the row of a field."""
         return next(value for value in self.values if value.target == field)
 
 
-NAME = Value('name', str, 'Its name.', missing='<{tag}> without a name')
+NAME = XmlValue('name', str, 'Its name.', missing='<{tag}> without a name')
 ANY_NAME = replace(NAME, may_be_empty=True)
 NOT_READ = 'Not read; a warning.'
 
@@ -243,11 +244,11 @@ Texts = list[tuple[Element, str]]
 _VERSION = re.compile(r'([0-9]{1,9})\.([0-9]{1,9})')
 
 
-class Unusable(Exception):
+class UnusableElement(Exception):
     """The element cannot be used; a finding has the reason."""
 
 
-class Walker:
+class XmlWalker:
     """
     Reads the elements of one description by their rows; the root has its version of URDF.
 
@@ -259,11 +260,11 @@ class Walker:
         version = _VERSION.fullmatch(findings.root.get('version') or '1.0')
         self._version = tuple(map(int, version.groups())) if version else (0, 0)
 
-    def read_element(self, element: Element, row: Row) -> Any:
+    def read_element(self, element: Element, row: XmlRow) -> Any:
         """
         Return the spec of an element.
 
-        :raises Unusable: If the element cannot be used; a finding has the reason.
+        :raises UnusableElement: If the element cannot be used; a finding has the reason.
         """
         errors = self.findings.errors
         values: Fields = {}
@@ -286,7 +287,9 @@ class Walker:
             last = elements[-1 if child_row.last_counts else 0]
             values[field] = self.read_element(last, child_row)
         if row.unknown == 'parameters':
-            values['parameters'] = values.get('parameters', ()) + collect_parameters(element, row)
+            values['parameters'] = values.get('parameters', ()) + collect_element_parameters(
+                element, row
+            )
         for child in element.children if row.unknown == 'error' else ():
             if child.tag not in row.tags and not child.is_xacro:
                 tags = [allowed.tag for allowed in row.children]
@@ -302,11 +305,11 @@ class Walker:
         else:
             made = values if row.spec is None else make_spec(row.spec, element, values)
         if row.ends == 'end' and self.findings.errors > errors:
-            raise Unusable
+            raise UnusableElement
         return made
 
     def read_elements(
-        self, elements: Sequence[Element], rows: Mapping[str, Row]
+        self, elements: Sequence[Element], rows: Mapping[str, XmlRow]
     ) -> tuple[Any, ...]:
         """Return the specs of the usable elements; ``rows`` has their rows by tag."""
         specs: dict[tuple[str, str | int | None], Any] = {}
@@ -322,11 +325,11 @@ class Walker:
                 del specs[key]
             try:
                 specs[key] = self.read_element(element, row)
-            except Unusable:
+            except UnusableElement:
                 continue
         return tuple(specs.values())
 
-    def _read_value(self, element: Element, row: Row, value: Value, values: Fields) -> None:
+    def _read_value(self, element: Element, row: XmlRow, value: XmlValue, values: Fields) -> None:
         holder = element.find_child(value.within) if value.within else element
         if holder is None:
             return
@@ -342,7 +345,7 @@ class Walker:
         for at, text in texts:
             try:
                 parsed.append(value.read(text))
-            except ValueFault as fault:
+            except InvalidValue as fault:
                 what = value.name + (f' of <{at.tag}>' if row.ends == 'error' else '')
                 message = value.unusable.format(name=value.name) or f'{what} is not usable'
                 self.findings.add(value.fault, at, message, fault.expected, fault.found)
@@ -369,7 +372,7 @@ class Walker:
         if self.findings.errors > errors and (
             row.ends == 'error' or (row.ends == 'no name' and value.name == 'name')
         ):
-            raise Unusable
+            raise UnusableElement
 
 
 _Spec = TypeVar('_Spec')
@@ -382,7 +385,7 @@ def make_spec(made: type[_Spec], element: Element, values: Mapping[str, Any]) ->
     return made(**values, **place)
 
 
-def collect_parameters(element: Element, row: Row) -> tuple[ParameterSpec, ...]:
+def collect_element_parameters(element: Element, row: XmlRow) -> tuple[ParameterSpec, ...]:
     """Return the attributes and child elements of an element that are not in its row."""
     return (
         *(
@@ -406,7 +409,7 @@ def _make_parameter(element: Element) -> ParameterSpec:
     )
 
 
-def _collect_texts(element: Element, value: Value) -> Texts:
+def _collect_texts(element: Element, value: XmlValue) -> Texts:
     kind = value.place
     if kind == 'text':
         return [(element, element.text)]
@@ -421,13 +424,13 @@ def _collect_texts(element: Element, value: Value) -> Texts:
     return texts
 
 
-def _describe_substitute(element: Element, row: Row, value: Value, texts: Texts) -> str:
+def _describe_substitute(element: Element, row: XmlRow, value: XmlValue, texts: Texts) -> str:
     """Describe what the element has instead of a missing value."""
     if value.place == 'attribute':
         return 'an empty one' if texts else 'none'
     if element.find_all(value.foreign):
         return f'<{value.foreign}>, which is for the other dialect'
-    others = {parameter.name: parameter for parameter in collect_parameters(element, row)}
-    for name in find_closest(value.name, others, 1):
+    others = {parameter.name: parameter for parameter in collect_element_parameters(element, row)}
+    for name in find_closest_names(value.name, others, 1):
         return f"'{others[name].value}' in {others[name].path.rpartition('/')[2]}"
     return 'none'

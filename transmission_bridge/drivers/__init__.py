@@ -11,16 +11,16 @@ commands use the rest.
 from __future__ import annotations
 
 from transmission_bridge.drivers.driver import (
-    add_driver as add_driver,
     Command as Command,
     Driver as Driver,
     DriverActuator as DriverActuator,
     DriverError as DriverError,
-    find_driver as find_driver,
-    find_drivers as find_drivers,
+    find_block_drivers as find_block_drivers,
+    find_driver_class as find_driver_class,
     Hardware as Hardware,
-    list_drivers as list_drivers,
+    list_driver_hardware as list_driver_hardware,
+    list_driver_plugins as list_driver_plugins,
     list_encoder_periods as list_encoder_periods,
-    list_hardware as list_hardware,
+    register_driver as register_driver,
 )
 from transmission_bridge.drivers.host import DriverHost as DriverHost

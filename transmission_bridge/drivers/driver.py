@@ -223,7 +223,7 @@ class Driver:
         """Close the port. Called after each configure, failed or not."""
 
 
-def list_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
+def list_driver_hardware(robot: RobotTransmissions) -> dict[str, tuple[str, Hardware]]:
     """
     Return plugin and hardware of each ``<ros2_control>`` block with actuators, by its name.
 
@@ -284,12 +284,12 @@ def _list_texts(parameters: Iterable[ParameterSpec]) -> dict[str, str]:
 # -- From the plugin of a block to the class of a driver -----------------------------------------
 
 
-def add_driver(plugin: str, kind: type[Driver]) -> None:
+def register_driver(plugin: str, kind: type[Driver]) -> None:
     """Register a class of this process, for example of a file on the command line."""
     _local[plugin] = kind
 
 
-def list_drivers() -> dict[str, list[importlib.metadata.EntryPoint]]:
+def list_driver_plugins() -> dict[str, list[importlib.metadata.EntryPoint]]:
     """Return the installed drivers by plugin; an overlaid workspace may list one twice."""
     drivers: dict[str, list[importlib.metadata.EntryPoint]] = {}
     for entry in importlib.metadata.entry_points(group='transmission_bridge.drivers'):
@@ -299,7 +299,7 @@ def list_drivers() -> dict[str, list[importlib.metadata.EntryPoint]]:
     return drivers
 
 
-def find_driver(plugin: str) -> type[Driver] | None:
+def find_driver_class(plugin: str) -> type[Driver] | None:
     """
     Return the class of a plugin; ``None`` if no driver in Python has this name.
 
@@ -307,7 +307,7 @@ def find_driver(plugin: str) -> type[Driver] | None:
     """
     if plugin in _local:
         return _local[plugin]
-    entries = list_drivers().get(plugin)
+    entries = list_driver_plugins().get(plugin)
     if entries is None:
         return None
     values = ' and '.join(entry.value for entry in entries)
@@ -322,7 +322,7 @@ def find_driver(plugin: str) -> type[Driver] | None:
     return loaded
 
 
-def find_drivers(
+def find_block_drivers(
     robot: RobotTransmissions, plugins: Mapping[str, str]
 ) -> dict[str, tuple[type[Driver], Hardware]]:
     """
@@ -333,10 +333,10 @@ def find_drivers(
     :raises DriverError: If a driver cannot be used.
     """
     # Each look-up of installed drivers takes milliseconds.
-    drivers, usable = {}, {*_local, *list_drivers()}
-    for name, (plugin, hardware) in list_hardware(robot).items():
+    drivers, usable = {}, {*_local, *list_driver_plugins()}
+    for name, (plugin, hardware) in list_driver_hardware(robot).items():
         wanted = plugins.get(name, plugins.get('*', plugin))
-        kind = find_driver(wanted) if wanted in usable else None
+        kind = find_driver_class(wanted) if wanted in usable else None
         if kind is not None:
             drivers[name] = kind, hardware
     return drivers

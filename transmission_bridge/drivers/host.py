@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transmission_bridge.drivers.driver import Command, Driver, DriverError, Hardware
-from transmission_bridge.drivers.sampling import ActiveCommands
+from transmission_bridge.drivers.sampling import SampledCommands
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import TrajectoryRecord
 from transmission_bridge.types import Array, Mask
@@ -47,7 +47,7 @@ START, STOP = 10.0, 2.0
 STATUS, AGAIN = 1.0, 5.0
 
 
-class Life(IntEnum):
+class DriverLife(IntEnum):
     """The life of a driver. Each step leads to the next or the previous one, by number."""
 
     UNCONFIGURED = 0
@@ -59,8 +59,8 @@ class Life(IntEnum):
 _UP, _DOWN = ('configure', 'activate'), ('cleanup', 'deactivate')
 
 #: Life that each step leads to.
-_GOALS = {step: Life(number) for number, step in enumerate(_DOWN)}
-_GOALS |= {step: Life(number) for number, step in enumerate(_UP, start=1)}
+_GOALS = {step: DriverLife(number) for number, step in enumerate(_DOWN)}
+_GOALS |= {step: DriverLife(number) for number, step in enumerate(_UP, start=1)}
 
 
 class HostState(NamedTuple):
@@ -76,7 +76,7 @@ class HostState(NamedTuple):
     forgotten: Mask
 
 
-class HostFacts(NamedTuple):
+class DriverHostFacts(NamedTuple):
     """
     Facts of a driver for diagnostics.
 
@@ -142,11 +142,11 @@ class DriverHost:
         # Shared with the bridge, under the lock of the condition. The thread changes the life, and
         # follows the goal: the bridge sets it, and the thread gives up a goal that fails.
         self._changed = threading.Condition()
-        self._life = self._goal = Life.UNCONFIGURED
+        self._life = self._goal = DriverLife.UNCONFIGURED
         self._climbs = self._ends = False
         self._is_settled = True
         self._error: DriverError | None = None
-        self._active = ActiveCommands(count, zero_effort)
+        self._active = SampledCommands(count, zero_effort)
         self._has_new, self._commanded = False, -math.inf
         self._rows: Array | None = None
         self._forgotten: Mask = np.zeros(count, dtype=bool)
@@ -208,7 +208,7 @@ class DriverHost:
             self._stuck = self._busy
             busy, since = self._busy
             if climbs:
-                self._goal = min(self._life, Life(_GOALS[step] - 1))
+                self._goal = min(self._life, DriverLife(_GOALS[step] - 1))
         words = f'{busy or step}() has not returned for {monotonic() - since:.1f} s'
         words += f', {step}() was not called' if busy != step else ''
         error = DriverError(f'{self._title}: {words}')
@@ -268,7 +268,7 @@ class DriverHost:
         self._has_new, self._commanded, self._waits_since = True, monotonic(), math.inf
         self._changed.notify_all()
 
-    def list_facts(self) -> HostFacts:
+    def list_facts(self) -> DriverHostFacts:
         """Return the present facts; called once a second."""
         now = monotonic()
         with self._changed:
@@ -277,7 +277,7 @@ class DriverHost:
             failure = self._failure
         (busy, since), cycles = self._busy, self._cycles
         (counted, before), self._counted = self._counted, (now, cycles)
-        return HostFacts(
+        return DriverHostFacts(
             life=life,
             rate=(cycles - before) / max(now - counted, 1e-9),
             late=self._late,
@@ -306,8 +306,8 @@ class DriverHost:
                 elif not self._is_settled or monotonic() >= self._opens_at:
                     # A request is tried at once, hardware that has failed after a while.
                     step = _UP[self._life]
-                if not step and self._life != Life.ACTIVE:
-                    if self._ends and self._life == Life.UNCONFIGURED:
+                if not step and self._life != DriverLife.ACTIVE:
+                    if self._ends and self._life == DriverLife.UNCONFIGURED:
                         return
                     opens = self._life < self._goal and self._climbs
                     self._changed.wait(max(self._opens_at - monotonic(), 0.0) if opens else None)
@@ -348,7 +348,7 @@ class DriverHost:
         self._succeeded = self._read_at = self._status_due = monotonic()
         self._status = {}
         with self._changed:
-            self._life = Life(self._life + 1)
+            self._life = DriverLife(self._life + 1)
             self._forgotten |= self._active.forget(self._all)
             self._active.rows[:] = np.nan
             self._rows, self._waits_since = None, math.inf
@@ -360,12 +360,12 @@ class DriverHost:
             self._write()
         self._attempt(step)
         with self._changed:
-            self._life = Life(self._life - 1)
+            self._life = DriverLife(self._life - 1)
 
     def _close(self, rest: float) -> None:
         """Take all steps down; the goal stays, and the hardware is opened again after a rest."""
         self._opens_at = monotonic() + rest
-        while self._life > Life.UNCONFIGURED:
+        while self._life > DriverLife.UNCONFIGURED:
             self._step_down(_DOWN[self._life - 1])
 
     # -- the cycle -------------------------------------------------------------------------------
@@ -397,14 +397,14 @@ class DriverHost:
             if now >= self._status_due:
                 self._status_due = now + STATUS
                 try:
-                    check = partial(as_status, count=len(self.names))
+                    check = partial(as_driver_status, count=len(self.names))
                     self._status = self._call('status', check=check)
                 except DriverError as error:
                     self._note_failure('status', error)
 
     def _read(self) -> bool:
         try:
-            rows = self._call('read', check=partial(as_rows, count=len(self.names)))
+            rows = self._call('read', check=partial(as_state_rows, count=len(self.names)))
         except DriverError as error:
             return self._note_failure('read', error)
         with self._changed:
@@ -479,7 +479,7 @@ class DriverHost:
             self._tell(severity, text)
 
 
-def as_rows(values: Any, count: int) -> Array | None:
+def as_state_rows(values: Any, count: int) -> Array | None:
     """
     Return rows of what ``read`` returned, as a copy; numbers that are not finite become NaN.
 
@@ -497,7 +497,7 @@ def as_rows(values: Any, count: int) -> Array | None:
     return rows
 
 
-def as_status(values: Any, count: int) -> dict[str, Array]:
+def as_driver_status(values: Any, count: int) -> dict[str, Array]:
     """
     Return what ``status`` returned, as copies.
 

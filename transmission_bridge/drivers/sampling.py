@@ -19,7 +19,7 @@ from transmission_bridge.messages import TrajectoryRecord
 from transmission_bridge.types import Array, Index, Mask
 
 
-class ActiveCommands:
+class SampledCommands:
     """
     The last command of each actuator, and the trajectories that replace it.
 

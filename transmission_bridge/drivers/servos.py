@@ -230,13 +230,13 @@ class SerialServos(Driver):
                 raise DriverError(f'{names} have different registers: one block for each')
         self._order = tables[0].word_order
         self._torque_at = tables[0].register('torque_enable').addr
-        self._first, self._length = find_span(self._registers)
+        self._first, self._length = find_register_span(self._registers)
 
     def _read_modes(self, table: Any) -> None:
         """Read which servos follow goals within one turn only."""
         names = ('operating_mode', 'phase', 'min_position_limit', 'max_position_limit')
         registers = [table.register(name) for name in names[: 4 if table.register('phase') else 1]]
-        first, length = find_span(registers)
+        first, length = find_register_span(registers)
         modes = {number: name for name, number in table.operating_modes.items()}
         blocks = self._read_blocks(self._live, first, length, tries=_TRIES)
         for index, block in zip(self._live, blocks, strict=True):
@@ -323,7 +323,7 @@ class SerialServos(Driver):
         return ', '.join(f'{self._names[index]} (id {self._ids[index]})' for index in servos)
 
 
-def find_span(registers: list[Any]) -> tuple[int, int]:
+def find_register_span(registers: list[Any]) -> tuple[int, int]:
     """Return address and length of the block with these registers."""
     first = min(register.addr for register in registers)
     return first, max(register.addr + register.size for register in registers) - first

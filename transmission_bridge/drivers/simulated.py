@@ -5,8 +5,8 @@
 A simulated drive, and the driver of its motors.
 
 ``--simulate`` and users without motors name :class:`SimulatedDriver` as plugin, and spell its
-parameters. Only the thread of its driver calls and changes it. A :class:`Drive` is immutable, and
-follows the equations below exactly, whatever the steps.
+parameters. Only the thread of its driver calls and changes it. A :class:`SimulatedDrive` is
+immutable, and follows the equations below exactly, whatever the steps.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DriverSettings:
                 raise make_option_error(name, f'a number in [{least:g}, {most:g}]', value)
 
 
-class Mode(IntEnum):
+class DriveMode(IntEnum):
     """
     The commanded quantity of an actuator; ``NONE`` in a command leaves it unchanged.
 
@@ -94,7 +94,7 @@ class Mode(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Drive:
+class SimulatedDrive:
     """
     The state of all actuators of a drive. Immutable; every method returns a new drive.
 
@@ -104,7 +104,7 @@ class Drive:
     :param position: ``x`` [rad or m].
     :param velocity: ``v`` [rad/s or m/s].
     :param effort: ``tau`` [N m or N].
-    :param mode: Mode of each actuator, values of :class:`Mode`.
+    :param mode: Mode of each actuator, values of :class:`DriveMode`.
     :param target: Target of each actuator, unit by mode.
     """
 
@@ -116,7 +116,9 @@ class Drive:
     target: Array
 
     @classmethod
-    def at_rest(cls, position: npt.ArrayLike, dynamics: DriverSettings | None = None) -> Drive:
+    def at_rest(
+        cls, position: npt.ArrayLike, dynamics: DriverSettings | None = None
+    ) -> SimulatedDrive:
         """
         Return a drive that holds a position.
 
@@ -126,21 +128,22 @@ class Drive:
         start = np.array(position, dtype=np.float64)
         if start.ndim != 1:
             raise ShapeError('position', expected='(n,)', found=start.shape)
-        none, mode = np.zeros(len(start)), np.full(len(start), Mode.POSITION, dtype=np.int8)
+        none, mode = np.zeros(len(start)), np.full(len(start), DriveMode.POSITION, dtype=np.int8)
         return cls(dynamics or DriverSettings(), start, none, none, mode, start)
 
-    def commanded(self, mode: NDArray[np.int8], target: Array) -> Drive:
+    def commanded(self, mode: NDArray[np.int8], target: Array) -> SimulatedDrive:
         """
         Return the drive right after a command.
 
-        :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: the actuator keeps its own.
+        :param mode: Values of :class:`DriveMode`, shape ``(n,)``; ``NONE``: the actuator keeps its
+            own.
         :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode.
         """
-        given = mode != Mode.NONE
+        given = mode != DriveMode.NONE
         mode, target = np.where(given, mode, self.mode), np.where(given, target, self.target)
         return replace(self, mode=mode, target=target)._consistent()
 
-    def advanced(self, dt: float) -> Drive:
+    def advanced(self, dt: float) -> SimulatedDrive:
         """
         Return the drive ``dt`` later.
 
@@ -185,14 +188,14 @@ class Drive:
             effort=self.effort + gain * error,
         )._consistent()
 
-    def _consistent(self) -> Drive:
+    def _consistent(self) -> SimulatedDrive:
         """Return the drive with the velocities and efforts of its modes."""
         d = self.dynamics
         lag = (self.target - self.position) / d.time_constant
-        velocity = np.where(self.mode == Mode.POSITION, lag, self.velocity)
-        other = np.where(self.mode == Mode.POSITION, 0.0, self.target)
+        velocity = np.where(self.mode == DriveMode.POSITION, lag, self.velocity)
+        other = np.where(self.mode == DriveMode.POSITION, 0.0, self.target)
         followed = d.inertia * (other - velocity) / d.time_constant + d.damping * velocity
-        effort = np.where(self.mode == Mode.EFFORT, self.effort, followed)
+        effort = np.where(self.mode == DriveMode.EFFORT, self.effort, followed)
         return replace(self, velocity=velocity, effort=effort)
 
 
@@ -219,12 +222,12 @@ class SimulatedDriver(Driver):
             np.array(hardware.read_numbers(*parameter)) * hardware.scales[0] for parameter in stops
         )
         start = np.where(np.isnan(start), hardware.compute_start() * hardware.scales[0], start)
-        self._drive = Drive.at_rest(start, DriverSettings(**numbers))
+        self._drive = SimulatedDrive.at_rest(start, DriverSettings(**numbers))
         self._time = monotonic()
 
     def activate(self) -> None:
         """Hold the present position."""
-        self._drive = Drive.at_rest(self._drive.position, self._drive.dynamics)
+        self._drive = SimulatedDrive.at_rest(self._drive.position, self._drive.dynamics)
 
     def read(self) -> Array:
         """Move until now."""
@@ -242,5 +245,5 @@ class SimulatedDriver(Driver):
         """Follow the first of position, velocity and effort that is given."""
         rows = np.array(command) * self._scales
         given = ~np.isnan(rows)
-        mode = np.where(given.any(axis=0), given.argmax(axis=0), Mode.NONE).astype(np.int8)
+        mode = np.where(given.any(axis=0), given.argmax(axis=0), DriveMode.NONE).astype(np.int8)
         self._drive = self._drive.commanded(mode, rows[mode, np.arange(len(mode))])

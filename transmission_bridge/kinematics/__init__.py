@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from transmission_bridge.kinematics.actuator_device import (
     ActuatorDevice as ActuatorDevice,
+    bound_actuators as bound_actuators,
     effort_box as effort_box,
-    tight_box as tight_box,
 )
 from transmission_bridge.kinematics.device import (
     JointDevice as JointDevice,
@@ -24,9 +24,9 @@ from transmission_bridge.kinematics.device import (
 from transmission_bridge.kinematics.gains import (
     actuator_gains as actuator_gains,
     ActuatorGains as ActuatorGains,
-    compute_lost_share as compute_lost_share,
-    compute_ratios as compute_ratios,
-    Ratios as Ratios,
+    compute_gain_ratios as compute_gain_ratios,
+    compute_lost_gain_share as compute_lost_gain_share,
+    GainRatios as GainRatios,
 )
 from transmission_bridge.kinematics.joint import (
     ChildMotion as ChildMotion,

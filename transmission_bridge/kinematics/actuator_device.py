@@ -10,7 +10,7 @@ With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positio
 full rank; limits may be infinite.
 
 Users call :class:`ActuatorDevice`, and the page for users has examples of it; the report of limits
-calls :func:`tight_box` and :func:`effort_box`. A device holds no configuration, and nothing
+calls :func:`bound_actuators` and :func:`effort_box`. A device holds no configuration, and nothing
 changes it after its construction.
 """
 
@@ -34,7 +34,7 @@ from transmission_bridge.kinematics.joint import LinkId
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.spatial import apply_matrix
 from transmission_bridge.transmissions import as_values, RobotTransmissions
-from transmission_bridge.transmissions.robot import image_box, Robot
+from transmission_bridge.transmissions.robot import image_box, RobotTable
 from transmission_bridge.types import Array
 
 #: Tolerance for the positions of passive joints [rad or m].
@@ -217,7 +217,7 @@ class ActuatorDevice:
         unbounded. A reversed joint swaps its bounds, also if only one is given. The bounds of a
         coupled mechanism are NaN if its ratio depends on position.
         """
-        return compute_position_bounds(self._map, self._limits.lower, self._limits.upper)
+        return compute_actuator_position_bounds(self._map, self._limits.lower, self._limits.upper)
 
     @property
     def velocity_limits(self) -> Array:
@@ -280,7 +280,7 @@ class ActuatorDevice:
 # -- Boxes around the values of actuators --------------------------------------------------------
 
 
-def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+def bound_actuators(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
     Return the smallest box ``(..., m)`` twice around ``{a : lower <= J a <= upper}``.
 
@@ -322,7 +322,9 @@ def effort_box(jacobian: Array, effort: Array) -> Array:
     return image_box(np.abs(jacobian.swapaxes(-1, -2)), np.zeros(len(effort)), effort)[1]
 
 
-def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
+def compute_actuator_position_bounds(
+    robot: RobotTable, lower: Array, upper: Array
+) -> tuple[Array, Array]:
     """
     Return the smallest box ``(m,), (m,)`` around the actuator positions within joint bounds.
 
@@ -338,7 +340,7 @@ def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[A
         if binding.transmission.is_constant:
             zero = np.zeros(len(actuators))
             bounds = bounds - binding.map(ACTUATOR_TO_JOINT, 'position', zero)
-            low, high = tight_box(binding.transmission.jacobian(zero), *bounds)
+            low, high = bound_actuators(binding.transmission.jacobian(zero), *bounds)
         elif len(actuators) == len(joints) == 1:
             # The sign of the ratio is constant even if the ratio varies.
             is_given = np.isfinite(bounds[:, 0])
@@ -353,7 +355,7 @@ def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[A
     return least, greatest
 
 
-def compute_limits_at(robot: Robot, limits: Array, a: Array, *, is_effort: bool) -> Array:
+def compute_limits_at(robot: RobotTable, limits: Array, a: Array, *, is_effort: bool) -> Array:
     """
     Return the largest actuator speeds ``(m,)`` at ``a`` with ``|J ȧ| <= limits``.
 
@@ -369,6 +371,6 @@ def compute_limits_at(robot: Robot, limits: Array, a: Array, *, is_effort: bool)
         elif is_effort:
             greatest[actuators] += effort_box(jacobian, most)
         else:
-            high = tight_box(jacobian, -most, most)[1]
+            high = bound_actuators(jacobian, -most, most)[1]
             greatest[actuators] = np.minimum(greatest[actuators], high)
     return greatest

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description import compute_limits, RobotDescription
+from transmission_bridge.description import collect_limits, RobotDescription
 from transmission_bridge.errors import ShapeError, UnknownNameError
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST, LinkId
 from transmission_bridge.kinematics.tree import (
-    compile_path,
-    CompiledPath,
+    compile_kinematic_path,
+    KinematicPath,
     KinematicTree,
     number_joints,
 )
@@ -160,7 +160,7 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     Return the limits of joints in the description, infinite if not given.
 
     A joint with one coordinate has its
-    :func:`~transmission_bridge.description.specs.compute_limits`, as in the rest of the
+    :func:`~transmission_bridge.description.specs.collect_limits`, as in the rest of the
     package: ``<limit>`` narrowed by ``min`` and ``max`` of the command interfaces in
     ``<ros2_control>``. The smaller of acceleration and deceleration limits both. Crossed bounds
     are kept. Joints with several degrees of freedom have no limits, because URDF does not assign
@@ -168,7 +168,7 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     """
     bounds: list[tuple[float, float]] = []
     magnitudes: list[tuple[float, float, float]] = []
-    limits = compute_limits(robot, [joint.name if joint.is_scalar else '' for joint in joints])
+    limits = collect_limits(robot, [joint.name if joint.is_scalar else '' for joint in joints])
     for joint, (lower, upper) in zip(joints, limits.transpose(2, 0, 1).tolist(), strict=True):
         bounds += [(lower[0], upper[0])] * joint.n_positions
         magnitudes += [(upper[1], min(upper[3], -lower[3]), upper[2])] * joint.n_dofs
@@ -226,7 +226,7 @@ class JointDevice:
     _properties: dict[str, Any] = field(default_factory=dict)
     #: A cache by start and goal. The devices of ``with_…`` share it, so they must have the same
     #: tree and joints.
-    _paths: dict[tuple[LinkId, LinkId], CompiledPath] = field(default_factory=dict)
+    _paths: dict[tuple[LinkId, LinkId], KinematicPath] = field(default_factory=dict)
 
     @classmethod
     def _from_tree(
@@ -527,10 +527,10 @@ class JointDevice:
             return self.get_q(q)
         return as_values('q', q, self.n_positions)
 
-    def _get_path(self, start: LinkId, goal: LinkId) -> CompiledPath:
+    def _get_path(self, start: LinkId, goal: LinkId) -> KinematicPath:
         """Return the path between two links, compiled once."""
         if (start, goal) not in self._paths:
-            self._paths[start, goal] = compile_path(self._tree, start, goal, self.joints)
+            self._paths[start, goal] = compile_kinematic_path(self._tree, start, goal, self.joints)
         return self._paths[start, goal]
 
     def _replace_limits(self, **values: npt.ArrayLike) -> JointDevice:

@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Ratios:
+class GainRatios:
     """
     The ratios at one position or several; NaN where they do not exist.
 
@@ -77,7 +77,7 @@ class Ratios:
         return np.asarray(np.swapaxes(self.jacobian, -2, -1) @ matrix @ self.jacobian)
 
 
-def compute_ratios(transmission: Transmission, a: Array) -> Ratios:
+def compute_gain_ratios(transmission: Transmission, a: Array) -> GainRatios:
     """
     Return the ratios of the commanded joints where the bridge maps velocities.
 
@@ -93,10 +93,10 @@ def compute_ratios(transmission: Transmission, a: Array) -> Ratios:
         most = getattr(transmission, 'max_gain', np.inf)
         is_known[is_known] = smallest * most > np.median(smallest)
     jacobian[~is_known] = np.nan
-    return Ratios(jacobian)
+    return GainRatios(jacobian)
 
 
-def compute_lost_share(matrix: Array) -> Array:
+def compute_lost_gain_share(matrix: Array) -> Array:
     """
     Return the share beside the diagonal, ``‖M − diag M‖ / ‖M‖`` (Frobenius norm).
 
@@ -145,7 +145,7 @@ class ActuatorGains:
 
         The share is ``‖K_a − diag K_a‖ / ‖K_a‖`` (Frobenius norm, SI), 0 for a diagonal matrix.
         """
-        shares = compute_lost_share(np.stack([self.proportional, self.derivative]))
+        shares = compute_lost_gain_share(np.stack([self.proportional, self.derivative]))
         return float(shares[0]), float(shares[1])
 
     def diagonal(self) -> ActuatorGains:
@@ -164,7 +164,7 @@ class ActuatorGains:
         others stand still. For :meth:`diagonal` gains it shows the remaining part of the requested
         gains. If the numbers of motors and joints differ, the pseudo-inverse is used.
         """
-        return Ratios(self.jacobian).map_to_joints(self.proportional - self.geometric)
+        return GainRatios(self.jacobian).map_to_joints(self.proportional - self.geometric)
 
     @property
     def joint_derivative(self) -> Array:
@@ -173,7 +173,7 @@ class ActuatorGains:
 
         Shape ``(n, n)`` [N m s/rad, N s/m].
         """
-        return Ratios(self.jacobian).map_to_joints(self.derivative)
+        return GainRatios(self.jacobian).map_to_joints(self.derivative)
 
 
 def actuator_gains(
@@ -243,7 +243,7 @@ def actuator_gains(
                 f'{name} is not finite', parameter=name, expected='numbers', found=found
             )
         matrix = np.diag(array) if array.ndim == 1 else array
-        matrices.append(Ratios(jacobian).map_to_actuators(matrix))
+        matrices.append(GainRatios(jacobian).map_to_actuators(matrix))
     stiffness, damping = matrices
     return ActuatorGains(
         robot.actuator_names,

@@ -108,7 +108,7 @@ def number_joints(joints: Iterable[Joint]) -> tuple[Joint, ...]:
     return tuple(placed)
 
 
-class Crossing(NamedTuple):
+class KinematicCrossing(NamedTuple):
     """A joint on a route through the tree, as the tree got it; ``downward`` if parent to child."""
 
     joint: JointSpec | Joint
@@ -183,7 +183,7 @@ class KinematicTree:
         above = self._joints_above(link)
         return _joint_links(above[-1])[0] if above else link
 
-    def find_route(self, start: LinkId, goal: LinkId) -> tuple[Crossing, ...]:
+    def find_route(self, start: LinkId, goal: LinkId) -> tuple[KinematicCrossing, ...]:
         """
         Return the joints from one link to another, up to the nearest common link, then down.
 
@@ -198,8 +198,8 @@ class KinematicTree:
             up.pop()
             down.pop()
         return (
-            *(Crossing(joint, downward=False) for joint in up),
-            *(Crossing(joint, downward=True) for joint in reversed(down)),
+            *(KinematicCrossing(joint, downward=False) for joint in up),
+            *(KinematicCrossing(joint, downward=True) for joint in reversed(down)),
         )
 
     def find_leader(self, name: str) -> str:
@@ -311,7 +311,7 @@ MIN_CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class KinematicSegment:
     """A moving joint of a path, after a constant transform from the last motion frame."""
 
     before: Array
@@ -326,7 +326,7 @@ _Twist = tuple[int, bool, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledPath:
+class KinematicPath:
     """
     The path from a base to a frame.
 
@@ -335,7 +335,7 @@ class CompiledPath:
     :param n_columns: Degrees of freedom of the device, also of joints beside the path.
     """
 
-    segments: tuple[Segment, ...]
+    segments: tuple[KinematicSegment, ...]
     last: Array
     n_columns: int
 
@@ -415,16 +415,16 @@ class CompiledPath:
         return _multiply_frames(frame, self.last, is_known), twists
 
 
-def compile_path(
+def compile_kinematic_path(
     tree: KinematicTree, start: LinkId, goal: LinkId, joints: Sequence[Joint]
-) -> CompiledPath:
+) -> KinematicPath:
     """
     Return the path through the tree with its constants.
 
     Joints that do not follow ``joints``, the numbered joints of the device, stay at rest.
     """
     sources = tree.list_sources(joints)
-    segments: list[Segment] = []
+    segments: list[KinematicSegment] = []
     constant = np.eye(4)
     for crossing in tree.find_route(start, goal):
         source = sources.get(crossing.joint.name)
@@ -436,9 +436,11 @@ def compile_path(
         before, after = joint.motion_frames
         if not crossing.downward:
             before, after = invert_pose(after), invert_pose(before)
-        segments.append(Segment(chain_poses(constant, before), joint, source, crossing.downward))
+        segments.append(
+            KinematicSegment(chain_poses(constant, before), joint, source, crossing.downward)
+        )
         constant = after
-    return CompiledPath(tuple(segments), constant, sum(joint.n_dofs for joint in joints))
+    return KinematicPath(tuple(segments), constant, sum(joint.n_dofs for joint in joints))
 
 
 def _multiply_frames(frame: Array, motion: Array, is_known: bool) -> Array:

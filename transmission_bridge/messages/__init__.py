@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from transmission_bridge.messages.cdr import (
     count_waypoints as count_waypoints,
-    CutMessageError as CutMessageError,
     JointStateEncoder as JointStateEncoder,
     JointStateReader as JointStateReader,
     JointStateWriter as JointStateWriter,
-    UnusualMessageError as UnusualMessageError,
+    TruncatedCdrError as TruncatedCdrError,
+    UnusualCdrError as UnusualCdrError,
 )
 from transmission_bridge.messages.records import (
-    fill_trajectory as fill_trajectory,
+    fill_trajectory_message as fill_trajectory_message,
     JointStateRecord as JointStateRecord,
     Layout as Layout,
-    LayoutTable as LayoutTable,
     make_ragged_error as make_ragged_error,
+    MessageLayoutTable as MessageLayoutTable,
     record_from_joint_command as record_from_joint_command,
-    record_from_message as record_from_message,
+    record_from_joint_state as record_from_joint_state,
     trajectory_from_message as trajectory_from_message,
     TrajectoryRecord as TrajectoryRecord,
     Waypoint as Waypoint,

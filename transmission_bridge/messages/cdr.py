@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from transmission_bridge.errors import counted, MessageError, shown
 from transmission_bridge.messages.records import (
-    join_rows,
     JointStateRecord,
     Layout,
-    LayoutTable,
+    MessageLayoutTable,
+    view_message_rows,
 )
 from transmission_bridge.types import Array
 
@@ -54,7 +54,7 @@ _SHORTEST_STRING = 4
 _SHOWN = 64
 
 
-class UnusualMessageError(MessageError):
+class UnusualCdrError(MessageError):
     """
     The fast path cannot read these bytes; deserialise them with rclpy.
 
@@ -63,12 +63,12 @@ class UnusualMessageError(MessageError):
     """
 
 
-class CutMessageError(UnusualMessageError):
+class TruncatedCdrError(UnusualCdrError):
     """The message is truncated; rclpy also cannot deserialise it."""
 
 
 @dataclass(frozen=True)
-class Extent:
+class CdrArrayExtent:
     """An array of doubles: offsets of its count field and first element, and its length."""
 
     count_offset: int
@@ -97,7 +97,7 @@ class WireForm:
     frame_id: str
     frame_end: int
     names: tuple[str, ...]
-    arrays: tuple[Extent, Extent, Extent]
+    arrays: tuple[CdrArrayExtent, CdrArrayExtent, CdrArrayExtent]
     gaps: tuple[tuple[int, int], ...]
 
 
@@ -110,14 +110,14 @@ def decode_string(raw: bytes) -> str:
     """
     Return the text of a CDR string without its closing NUL.
 
-    :raises UnusualMessageError: If it is not UTF-8 or contains a NUL, where rclpy ends it.
+    :raises UnusualCdrError: If it is not UTF-8 or contains a NUL, where rclpy ends it.
     """
     if b'\0' in raw:
-        raise UnusualMessageError('string', f'a string contains a NUL: {raw[:_SHOWN]!r}')
+        raise UnusualCdrError('string', f'a string contains a NUL: {raw[:_SHOWN]!r}')
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise UnusualMessageError('string', f'a string is not UTF-8: {raw[:_SHOWN]!r}') from error
+        raise UnusualCdrError('string', f'a string is not UTF-8: {raw[:_SHOWN]!r}') from error
 
 
 def parse_joint_state(data: bytes) -> WireForm:
@@ -125,18 +125,18 @@ def parse_joint_state(data: bytes) -> WireForm:
     Parse a message; check counts before allocating memory for them.
 
     :param data: The serialised message, encapsulation included.
-    :raises UnusualMessageError: If the message needs the typed path.
+    :raises UnusualCdrError: If the message needs the typed path.
     """
     if len(data) < _HEAD.size:
-        raise CutMessageError('truncated', f'a message of {counted(len(data), "byte")}')
+        raise TruncatedCdrError('truncated', f'a message of {counted(len(data), "byte")}')
     encapsulation, options, sec, nanosec = _HEAD.unpack_from(data)
     if encapsulation != LITTLE_ENDIAN:
-        raise UnusualMessageError(
+        raise UnusualCdrError(
             'encapsulation', f'expected encapsulation 00 01, found {data[:2].hex(" ")}'
         )
     padding = options & PADDING_COUNT
     # Fast CDR sometimes reads into such padding.
-    too_short = UnusualMessageError if padding else CutMessageError
+    too_short = UnusualCdrError if padding else TruncatedCdrError
     cursor = _Cursor(data, len(data) - padding, too_short)
     frame_id = cursor.read_string()
     frame_end = cursor.at - 1
@@ -156,13 +156,13 @@ def count_waypoints(data: bytes) -> int:
     """
     if len(data) < _HEAD.size or data[:2] != b'\0\1':
         return 0
-    cursor = _Cursor(data, len(data), CutMessageError)
+    cursor = _Cursor(data, len(data), TruncatedCdrError)
     try:
         cursor.read_string()
         for _ in range(cursor.read_u32()):
             cursor.read_string()
         return cursor.read_u32()
-    except UnusualMessageError:
+    except UnusualCdrError:
         return 0
 
 
@@ -176,7 +176,7 @@ class _Cursor:
     :ivar gaps: Padding so far, see :class:`WireForm`.
     """
 
-    def __init__(self, data: bytes, end: int, too_short: type[UnusualMessageError]) -> None:
+    def __init__(self, data: bytes, end: int, too_short: type[UnusualCdrError]) -> None:
         self.at = FRAME_ID_OFFSET
         self.end = end
         self.too_short = too_short
@@ -200,18 +200,18 @@ class _Cursor:
             )
         end = self.at + length
         if not length or self._data[end - 1]:
-            raise UnusualMessageError('string', f'the string at byte {self.at} has no closing NUL')
+            raise UnusualCdrError('string', f'the string at byte {self.at} has no closing NUL')
         text = decode_string(self._data[self.at : end - 1])
         self.at = end
         return text
 
-    def read_doubles(self) -> Extent:
+    def read_doubles(self) -> CdrArrayExtent:
         count = self.read_u32()
         count_offset = self.at - 4
         start = align_offset(self.at, 8) if count else self.at
         if 8 * count > self.end - start:
             raise self.too_short('truncated', f'an array of {counted(count, "double")} at {start}')
-        extent = Extent(count_offset, start, count)
+        extent = CdrArrayExtent(count_offset, start, count)
         self.at = extent.end_offset
         return extent
 
@@ -279,7 +279,7 @@ class JointStateView(JointStateRecord):
         words, self._numbers = _make_words(self._size - self._numbers_offset)
         doubles = words.view(np.float64)
         doubles.flags.writeable = False
-        self.rows = join_rows(doubles, layout.lengths)
+        self.rows = view_message_rows(doubles, layout.lengths)
         starts = [(extent.offset - self._numbers_offset) // 8 for extent in form.arrays]
         self.position, self.velocity, self.effort = (
             doubles[k : k + n] for k, n in zip(starts, layout.lengths, strict=True)
@@ -332,8 +332,8 @@ class JointStateReader:
         new one.
     """
 
-    def __init__(self, layouts: LayoutTable | None = None) -> None:
-        self.layouts = LayoutTable() if layouts is None else layouts
+    def __init__(self, layouts: MessageLayoutTable | None = None) -> None:
+        self.layouts = MessageLayoutTable() if layouts is None else layouts
         # Most recently used first.
         self._views: list[JointStateView] = []
         self._weight = 0
@@ -344,7 +344,7 @@ class JointStateReader:
 
         :param data: The serialised message, encapsulation included; bytes after its end are
             ignored.
-        :raises UnusualMessageError: If the bytes need the typed path.
+        :raises UnusualCdrError: If the bytes need the typed path.
         """
         views = self._views
         for index, view in enumerate(views):
@@ -428,7 +428,7 @@ class JointStateWriter:
         self.position, self.velocity, self.effort = (
             doubles[start : start + count] for start, count in zip(starts, counts, strict=True)
         )
-        self.rows = join_rows(doubles[starts[0] :], tuple(counts))
+        self.rows = view_message_rows(doubles[starts[0] :], tuple(counts))
 
     def write_message(self, sec: int, nanosec: int) -> bytes:
         """

@@ -26,11 +26,11 @@ from transmission_bridge.interfaces import (
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.messages.records import (
-    fill_message,
-    fill_trajectory,
+    fill_joint_state_message,
+    fill_trajectory_message,
     JointStateRecord,
     POINT_FIELDS,
-    record_from_message,
+    record_from_joint_state,
     trajectory_from_message,
     TrajectoryRecord,
     Waypoint,
@@ -427,7 +427,7 @@ def _map_message(
         raise MessageError('other_type', 'expected a command, found feedback: BeginMotion')
     names, record = set(getattr(message, 'get_fields_and_field_types', dict)()), message
     if names >= {'name', 'position', 'velocity', 'effort'}:
-        record = record_from_message(message)
+        record = record_from_joint_state(message)
     elif names >= {'joint_names', 'points'}:
         record = trajectory_from_message(message)
     elif names and direction == JOINT_TO_ACTUATOR:
@@ -454,9 +454,9 @@ def _map_message(
         return mapped
     result = type(message)()
     if isinstance(mapped, TrajectoryRecord):
-        fill_trajectory(result, mapped, lambda: type(message.points[0])())
+        fill_trajectory_message(result, mapped, lambda: type(message.points[0])())
     else:
-        fill_message(result, mapped)
+        fill_joint_state_message(result, mapped)
     return result
 
 

@@ -4,10 +4,10 @@
 """
 JointState and JointTrajectory as plain data: layouts and rows, to and from the typed messages.
 
-Other rooms use the records, :class:`LayoutTable` and the functions at the end. Typed messages are
-duck-typed; no message package is imported. The bridge keeps what it computes by layout object, so
-equal names and lengths stay one object while it is cached. A table has no lock: one thread calls
-it.
+Other rooms use the records, :class:`MessageLayoutTable` and the functions at the end. Typed
+messages are duck-typed; no message package is imported. The bridge keeps what it computes by
+layout object, so equal names and lengths stay one object while it is cached. A table has no lock:
+one thread calls it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def make_ragged_error(
     )
 
 
-class LayoutTable:
+class MessageLayoutTable:
     """
     A least-recently-used cache with one :class:`Layout` object per names and lengths.
 
@@ -131,7 +131,7 @@ class LayoutTable:
 # -- The three arrays of a JointState as one -----------------------------------------------------
 
 
-def join_rows(doubles: Array, lengths: tuple[int, ...]) -> Array | None:
+def view_message_rows(doubles: Array, lengths: tuple[int, ...]) -> Array | None:
     """
     Return a view of position, velocity and effort in a serialised message.
 
@@ -236,7 +236,7 @@ class TrajectoryRecord:
         return seconds + nanoseconds * 1e-9
 
 
-def record_from_message(message: Any) -> JointStateRecord:
+def record_from_joint_state(message: Any) -> JointStateRecord:
     """
     Return the record of a typed message.
 
@@ -275,7 +275,7 @@ def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
     return JointStateRecord(*_read_header(message), tuple(message.joint_names), *arrays.values())
 
 
-def fill_message(message: Any, data: JointStateRecord) -> None:
+def fill_joint_state_message(message: Any, data: JointStateRecord) -> None:
     """
     Write every field of a record or a view into a typed message.
 
@@ -303,7 +303,9 @@ def trajectory_from_message(message: Any) -> TrajectoryRecord:
     return TrajectoryRecord(*_read_header(message), tuple(message.joint_names), points)
 
 
-def fill_trajectory(message: Any, record: TrajectoryRecord, make_point: Callable[[], Any]) -> None:
+def fill_trajectory_message(
+    message: Any, record: TrajectoryRecord, make_point: Callable[[], Any]
+) -> None:
     """
     Write every field of a record into a typed message.
 

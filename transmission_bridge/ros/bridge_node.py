@@ -22,7 +22,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge import (
-    load_transmissions,
+    load_untuned_maps,
     warn_of_endless_commands,
     warn_of_implausible_numbers,
     warn_of_other_topics,
@@ -31,7 +31,7 @@ from transmission_bridge.bridge.options import (
     BridgeOptions,
     HOSTED,
     TunedFile,
-    warn_of_lost_names,
+    warn_of_unbridged_options,
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
@@ -47,20 +47,20 @@ from transmission_bridge.errors import (
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.calibration_services import CalibrationServices
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.diagnostics import DiagnosticsPublisher, NodeFacts
+from transmission_bridge.ros.diagnostics import DiagnosticsPublisher, NodeDiagnosticFacts
 from transmission_bridge.ros.parameters import (
-    accept_integers,
+    accept_integer_parameters,
     declare_options,
     declare_parameter,
     fix_use_sim_time,
-    LiveParameters,
+    LiveNodeParameters,
     Parameters,
     read_bridge_options,
     reject_parameters,
 )
-from transmission_bridge.ros.requests import guard_requests
-from transmission_bridge.ros.session import BridgeSession, STEADY
-from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
+from transmission_bridge.ros.requests import guard_service_requests
+from transmission_bridge.ros.session import BridgeNodeSession, STEADY
+from transmission_bridge.ros.throttled_log import log_node_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
 
 # -- Transitions that never lose an error --------------------------------------------------------
@@ -145,7 +145,7 @@ class TransmissionBridge(LifecycleNode):
         super().__init__('transmission_bridge', **kwargs)
         fix_use_sim_time(self)
         self._log = ThrottledLog(self)
-        self._session: BridgeSession | None = None
+        self._session: BridgeNodeSession | None = None
         self.life_state = 'unconfigured'
         self.failure = ''
         #: Whether it was active once; written at activation, see _explain_waiting.
@@ -154,18 +154,18 @@ class TransmissionBridge(LifecycleNode):
         text = 'Whether the node configures and activates itself when it has a description.'
         declare_parameter(self, 'autostart', autostart, text, read_only=True)
         self._autostart = bool(self.get_parameter('autostart').value)
-        self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
+        self._live = LiveNodeParameters(self, self._use_tuned_maps, self._check_tuned_maps)
         self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
         #: Warnings about the present numbers, which were logged.
         self._implausible: tuple[Finding, ...] = ()
         self._calibration = CalibrationServices(self, lambda: self._session, self._store_numbers)
         self._diagnostics = DiagnosticsPublisher(self, self.list_facts, self._log)
-        accept_integers(self)
+        accept_integer_parameters(self)
         reject_parameters(self, self._check_bridge_parameters)
         self.add_post_set_parameters_callback(self._apply_bridge_parameters)
         # After the last service.
-        guard_requests(self, self._live.apply_together)
+        guard_service_requests(self, self._live.apply_together)
         self._warn_of_unmatched()
         #: The timer of the next automatic start, ``None``: none.
         self._starter: Any = None
@@ -183,10 +183,10 @@ class TransmissionBridge(LifecycleNode):
         if not text:
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
-        robot = load_transmissions(description_source.read_description(text), options)
+        robot = load_untuned_maps(description_source.read_description_text(text), options)
         self._log_findings(finding for finding in robot.findings if finding.severity != 'info')
         self._log_findings(warn_of_endless_commands(robot.description, options.command_timeout))
-        self._log_findings(warn_of_lost_names(options, robot.lost_actuators))
+        self._log_findings(warn_of_unbridged_options(options, robot.lost_actuators))
         if not robot.joint_names:
             errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(
@@ -198,7 +198,7 @@ class TransmissionBridge(LifecycleNode):
             tuned = self._live.declare_tunables(robot, partial(self._read_tuned, options, robot))
             self._implausible = ()
             self._warn_of_numbers(tuned)
-            session = BridgeSession(self, tuned, options, self._log)
+            session = BridgeNodeSession(self, tuned, options, self._log)
             blocks = {driver.host.hardware.name for driver in session.hosted}
             for name in _HOSTED if blocks else ():
                 # rclpy undeclares no read-only parameter, so its changes are rejected below.
@@ -283,7 +283,7 @@ class TransmissionBridge(LifecycleNode):
 
     def _log_findings(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
-            log_text(self, finding.severity, str(finding))
+            log_node_text(self, finding.severity, str(finding))
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -390,11 +390,11 @@ class TransmissionBridge(LifecycleNode):
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
 
-    def list_facts(self) -> NodeFacts:
+    def list_facts(self) -> NodeDiagnosticFacts:
         """Return the facts about the node itself; the publisher of diagnostics calls it."""
         waiting, origin = self._explain_waiting(), self._description.origin
         about = self.life_state, self.failure, self.tuned_findings, waiting, origin
-        return NodeFacts(*about, self._session)
+        return NodeDiagnosticFacts(*about, self._session)
 
     def _explain_waiting(self) -> str:
         """

@@ -30,13 +30,13 @@ from rclpy.parameter import parameter_value_to_python
 from std_srvs.srv import Trigger
 
 from transmission_bridge.bridge import (
-    check_at_rest,
-    compute_absolute_targets,
+    check_zero_at_rest,
+    compute_absolute_zeros,
     compute_zero_offsets,
-    list_settled_joints,
-    list_wanted_positions,
+    list_joints_at_zero,
+    list_zero_positions,
 )
-from transmission_bridge.bridge.options import list_parameter_names, PREFIX, Range
+from transmission_bridge.bridge.options import list_parameter_names, OptionRange, PREFIX
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -45,12 +45,12 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.ros.channels import ABSOLUTE
 from transmission_bridge.ros.parameters import (
-    check_type,
+    check_parameter,
     declare_parameter,
     Parameters,
     reject_parameters,
 )
-from transmission_bridge.ros.session import BridgeSession
+from transmission_bridge.ros.session import BridgeNodeSession
 from transmission_bridge.types import Array
 
 #: Largest age of a state of which the services use the numbers [s].
@@ -59,7 +59,7 @@ MAX_AGE = 5.0
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 _ZERO, _FROM_ABSOLUTE = '/zero', '/zero_from_absolute'
 
-_POSITION_RANGE = Range(-1e6, 1e6)
+_POSITION_RANGE = OptionRange(-1e6, 1e6)
 
 #: Context that sets numbers by parameter, and writes them for the next start if its block
 #: succeeds. It returns a sentence about what is stored.
@@ -88,7 +88,7 @@ class CalibrationServices:
     """
 
     def __init__(
-        self, node: LifecycleNode, session: Callable[[], BridgeSession | None], store: Store
+        self, node: LifecycleNode, session: Callable[[], BridgeNodeSession | None], store: Store
     ) -> None:
         self._node, self._session, self._store = node, session, store
         text = (
@@ -142,7 +142,7 @@ class CalibrationServices:
                 'start it again with -p autostart:=true)'
             )
 
-    def _read_fresh_state(self) -> tuple[BridgeSession, float, Array]:
+    def _read_fresh_state(self) -> tuple[BridgeNodeSession, float, Array]:
         """
         Return the session, the time [s], and the actuators' values; too old positions are unknown.
 
@@ -184,9 +184,9 @@ class CalibrationServices:
         if from_absolute:
             path = session.sensors[ABSOLUTE]
             absolute = path.find_joint_values(session.states.read_values(now)[0], now, MAX_AGE)
-            targets = compute_absolute_targets(session.robot, joints, absolute)
+            targets = compute_absolute_zeros(session.robot, joints, absolute)
         else:
-            targets = list_wanted_positions(session.robot, joints, positions)
+            targets = list_zero_positions(session.robot, joints, positions)
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
         states, encoders = session.states, session.bridge.plan.state_map.encoders
         turned = states.compute_nearest_turns(targets, now, MAX_AGE)
@@ -195,7 +195,7 @@ class CalibrationServices:
         settled: tuple[str, ...] = ()
         if encoders is not None:
             travels = encoders.travels
-            settled = list_settled_joints(session.robot, targets, values[0], is_open, travels)
+            settled = list_joints_at_zero(session.robot, targets, values[0], is_open, travels)
         changes = compute_zero_offsets(
             session.robot,
             targets,
@@ -239,7 +239,9 @@ class CalibrationServices:
             )
         values: dict[str, float] = {}
         for parameter in parameters:
-            value = check_type(parameter.name, parameter_value_to_python(parameter.value), 0.0)
+            value = check_parameter(
+                parameter.name, parameter_value_to_python(parameter.value), 0.0
+            )
             values[parameter.name] = numbers[parameter.name].check_value(value)
         concerned = {numbers[name].transmission for name in values}
         robot = session.robot
@@ -250,7 +252,7 @@ class CalibrationServices:
             if not math.isfinite(ages[actuator]):
                 name = robot.actuator_names[actuator]
                 raise MessageError('unknown', f'no state of {name} was received')
-        check_at_rest(
+        check_zero_at_rest(
             robot,
             [robot.joint_names[joint] for binding in bindings for joint in binding.joints],
             actuators,

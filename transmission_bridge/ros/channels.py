@@ -45,30 +45,30 @@ from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.messages import (
     count_waypoints,
-    CutMessageError,
-    fill_trajectory,
+    fill_trajectory_message,
     JointStateEncoder,
     JointStateReader,
     JointStateRecord,
     JointStateWriter,
     Layout,
-    LayoutTable,
+    MessageLayoutTable,
     record_from_joint_command,
-    record_from_message,
+    record_from_joint_state,
     trajectory_from_message,
     TrajectoryRecord,
-    UnusualMessageError,
+    TruncatedCdrError,
+    UnusualCdrError,
 )
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.topics import Quality, TOPICS
+from transmission_bridge.ros.topics import TopicQuality, TOPICS
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
 # -- Arguments of rclpy for a topic of the table -------------------------------------------------
 
 
-def describe_endpoint(
-    topic: str, *, name: str = '', quality: Quality | None = None, overridable: bool = True
+def describe_ros_endpoint(
+    topic: str, *, name: str = '', quality: TopicQuality | None = None, overridable: bool = True
 ) -> dict[str, Any]:
     """
     Return the arguments for a publisher or a subscription of a topic.
@@ -96,7 +96,7 @@ def describe_endpoint(
 
 
 @contextmanager
-def report_bad_override(node: Node, topic: str) -> Iterator[None]:
+def report_bad_qos_override(node: Node, topic: str) -> Iterator[None]:
     """
     Name the topic in the error if a ``qos_overrides`` is invalid for an endpoint of this block.
 
@@ -118,13 +118,15 @@ def subscribe_bytes(
     node: Node, topic: str, receive: Callable[[bytes], None], name: str = ''
 ) -> Subscription[Any]:
     """
-    Return a new subscription of serialised messages; arguments as in :func:`describe_endpoint`.
+    Return a new subscription of serialised messages.
+
+    The arguments are those of :func:`describe_ros_endpoint`.
 
     :raises ParameterError: If its ``qos_overrides`` is invalid.
     """
-    with report_bad_override(node, name or topic):
+    with report_bad_qos_override(node, name or topic):
         return node.create_subscription(
-            callback=receive, raw=True, **describe_endpoint(topic, name=name)
+            callback=receive, raw=True, **describe_ros_endpoint(topic, name=name)
         )
 
 
@@ -225,11 +227,11 @@ class InputTopics:
         def unpack(data: bytes, now: float) -> None:
             try:
                 view = reader.read_message(data)
-            except CutMessageError as error:
+            except TruncatedCdrError as error:
                 # rclpy could not decode it either, and its type support would write to stderr.
                 raise MessageError('undecodable', f'the message is truncated: {error}') from error
-            except UnusualMessageError:
-                record = record_from_message(deserialize_bytes(data, JointState))
+            except UnusualCdrError:
+                record = record_from_joint_state(deserialize_bytes(data, JointState))
                 layout = reader.layouts.find_layout(record.names, record.lengths)
                 take(layout, record, replace_stamp(name, record.stamp, now), now, name)
                 return
@@ -252,7 +254,7 @@ class InputTopics:
         :param check: Called with the bytes before they are decoded; may raise
             :class:`MessageError`.
         """
-        message_type = describe_endpoint(topic)['msg_type']
+        message_type = describe_ros_endpoint(topic)['msg_type']
 
         def unpack_command(data: bytes, now: float) -> None:
             if check is not None:
@@ -350,7 +352,7 @@ class OutputTopics:
             self.senders[topic](content)
 
     def add_publisher(
-        self, topic: str, *, name: str = '', quality: Quality | None = None
+        self, topic: str, *, name: str = '', quality: TopicQuality | None = None
     ) -> LifecyclePublisher[Any]:
         """
         Return a new publisher.
@@ -360,9 +362,9 @@ class OutputTopics:
         :param quality: Its quality of service, if it is not the bridge's.
         """
         name = name or topic
-        with report_bad_override(self._node, name):
+        with report_bad_qos_override(self._node, name):
             publisher = self._node.create_lifecycle_publisher(
-                **describe_endpoint(topic, name=name, quality=quality)
+                **describe_ros_endpoint(topic, name=name, quality=quality)
             )
         self.publishers[name] = publisher
         return publisher
@@ -497,7 +499,7 @@ def subscribe_joint_commands(
             f'the commands of {plugins[0]} are not read: install the package control_msgs in '
             'a version that has the message JointCommand'
         )
-    layouts = LayoutTable()
+    layouts = MessageLayoutTable()
 
     def receive_single(topic: str, interface: str, message: Any, now: float) -> None:
         record = record_from_joint_command(message, interface)
@@ -529,13 +531,13 @@ def subscribe_trajectories(inputs: InputTopics, bridge: Bridge) -> None:
 
     def map_trajectory(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
-        start = now + compute_delay(trajectory, inputs.read_stamp())
+        start = now + compute_trajectory_delay(trajectory, inputs.read_stamp())
         gate.send_joint_trajectory(trajectory, now, start)
 
     inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)
 
 
-def compute_delay(trajectory: TrajectoryRecord, now: Stamp) -> float:
+def compute_trajectory_delay(trajectory: TrajectoryRecord, now: Stamp) -> float:
     """Return the time until a trajectory starts [s]: at its stamp, or at once without a stamp."""
     if trajectory.stamp == (0, 0):
         return 0.0
@@ -557,7 +559,7 @@ def add_driver_senders(node: Node, outputs: OutputTopics, bridge: Bridge) -> Non
 
     def publish_trajectory(publish: Callable[[Any], object], record: TrajectoryRecord) -> None:
         message = JointTrajectory()
-        fill_trajectory(message, record, JointTrajectoryPoint)
+        fill_trajectory_message(message, record, JointTrajectoryPoint)
         publish(message)
 
     own, ordered = bridge.plan.drivers.namespaces, tuple(bridge.plan.orders)

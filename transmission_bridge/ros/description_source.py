@@ -20,7 +20,11 @@ from std_msgs.msg import String
 from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import clipped, counted, DescriptionError, MessageError, shortened
-from transmission_bridge.ros.channels import describe_endpoint, deserialize_bytes, subscribe_bytes
+from transmission_bridge.ros.channels import (
+    describe_ros_endpoint,
+    deserialize_bytes,
+    subscribe_bytes,
+)
 from transmission_bridge.ros.parameters import declare_parameter
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import describe_incompatible_peers, list_publishers
@@ -37,7 +41,7 @@ _PATH = re.compile(r'([/~.]|file:|package:).*|.*\.(urdf|xacro|xml|sdf)', re.IGNO
 _LONGEST_PATH, _LONGEST_SHOWN = 4096, 200
 
 
-def read_description(text: str) -> RobotDescription:
+def read_description_text(text: str) -> RobotDescription:
     """
     Read a description from a parameter or a message.
 
@@ -86,7 +90,7 @@ class DescriptionSource:
 
         Other callbacks of the node wait as well; only the configuration calls it.
         """
-        qos = describe_endpoint(PARAMETER)['qos_profile']
+        qos = describe_ros_endpoint(PARAMETER)['qos_profile']
         has_come, message = wait_for_message(
             String, self._node, PARAMETER, qos_profile=qos, time_to_wait=seconds
         )

@@ -20,22 +20,22 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
+    Diagnostic,
+    DiagnosticHistory,
+    DiagnosticLog,
     ERROR,
-    EventHistory,
     Fact,
-    make_status,
-    Moment,
-    Peers,
-    Status,
-    TroubleLog,
+    InspectionTime,
+    make_diagnostic,
+    TopicPeers,
     WARN,
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, shortened
-from transmission_bridge.ros.channels import describe_endpoint
-from transmission_bridge.ros.hosting import COMMANDS, inspect_host, TRAJECTORY
-from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
-from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
+from transmission_bridge.ros.channels import describe_ros_endpoint
+from transmission_bridge.ros.hosting import COMMANDS, inspect_hosted_driver, TRAJECTORY
+from transmission_bridge.ros.session import BridgeNodeSession, is_ros_time_simulated, STEADY
+from transmission_bridge.ros.throttled_log import log_node_text, ThrottledLog
 from transmission_bridge.ros.topics import find_peers, list_publishers, list_rivals
 
 #: Period of the messages [s]; REP 107 requires 1 s.
@@ -46,7 +46,7 @@ _PERIOD = 1.0
 _LEASE = 25.0
 
 
-class NodeFacts(NamedTuple):
+class NodeDiagnosticFacts(NamedTuple):
     """
     Facts about the node itself, which the node makes for each look.
 
@@ -63,7 +63,7 @@ class NodeFacts(NamedTuple):
     refused: tuple[Finding, ...]
     absence: str
     origin: str
-    session: BridgeSession | None
+    session: BridgeNodeSession | None
 
 
 class DiagnosticsPublisher:
@@ -76,20 +76,20 @@ class DiagnosticsPublisher:
     """
 
     def __init__(
-        self, node: LifecycleNode, facts: Callable[[], NodeFacts], log: ThrottledLog
+        self, node: LifecycleNode, facts: Callable[[], NodeDiagnosticFacts], log: ThrottledLog
     ) -> None:
         self._node, self._facts = node, facts
         self._name = node.get_fully_qualified_name().lstrip('/')
         # Start of the session that was open at the last look, by the clock of times of receipt.
         self._opened: float | None = None
-        self._events = EventHistory()
+        self._events = DiagnosticHistory()
         # Each opening of the session begins another log of its troubles.
-        self._node_log, self._session_log = TroubleLog(), TroubleLog()
+        self._node_log, self._session_log = DiagnosticLog(), DiagnosticLog()
         # Time of the last look at the session [s] of the steady clock.
         self._looked = time.monotonic()
         # A plain publisher, because diagnostics are published in every state.
         self._publisher = node.create_publisher(
-            **describe_endpoint('/diagnostics', overridable=False)
+            **describe_ros_endpoint('/diagnostics', overridable=False)
         )
         # Not the node's clock: simulated time may stand still.
         publish = log.guard('diagnostics', self._publish_diagnostics)
@@ -110,17 +110,17 @@ class DiagnosticsPublisher:
         message.status = [_make_message(status, self._name, hardware) for status in statuses]
         self._publisher.publish(message)
 
-    def _log_troubles(self, statuses: Iterable[Status], log: TroubleLog) -> None:
+    def _log_troubles(self, statuses: Iterable[Diagnostic], log: DiagnosticLog) -> None:
         for level, text in log.list_log_lines(statuses):
-            log_text(self._node, ('info', 'warning', 'error')[level], text)
+            log_node_text(self._node, ('info', 'warning', 'error')[level], text)
 
-    def _inspect_life_cycle(self, about: NodeFacts) -> Status:
+    def _inspect_life_cycle(self, about: NodeDiagnosticFacts) -> Diagnostic:
         node, recent, clock = self._node, self._events, ''
         # Not by the names of nodes: that of a process that ended may stay in the graph forever,
         # because rmw_dds_common adds it again if its last message is late.
         is_shared = node.count_publishers(f'/{self._name}/transition_event') > 1
         namesake = f'a second /{self._name} publishes and answers the same: end one of them'
-        if is_simulated(node) and not list_publishers(node, '/clock'):
+        if is_ros_time_simulated(node) and not list_publishers(node, '/clock'):
             clock = (
                 f'{node.resolve_topic_name("/clock")} has 0 publishers, and use_sim_time is set'
             )
@@ -149,22 +149,24 @@ class DiagnosticsPublisher:
                 Fact('tuned_file', tuned, ERROR, False),
                 Fact('missing', session.missing, ERROR),
             ]
-        return make_status('life cycle', facts, state=about.state)
+        return make_diagnostic('life cycle', facts, state=about.state)
 
-    def _inspect_session(self, session: BridgeSession) -> list[Status]:
+    def _inspect_session(self, session: BridgeNodeSession) -> list[Diagnostic]:
         opened = session.opened if session.is_open else None
         if opened != self._opened:
-            self._opened, self._session_log = opened, TroubleLog()
+            self._opened, self._session_log = opened, DiagnosticLog()
         now, steady = session.time(), time.monotonic()
         period, self._looked = steady - self._looked, steady
-        look = Moment(now, period, None if opened is None else now - opened)
+        look = InspectionTime(now, period, None if opened is None else now - opened)
         commands = [f'{space}actuator_commands' for space in session.drivers.namespaces]
         contested = ('joint_states', *commands) if session.is_open else ()
         node, inputs, outputs = self._node, {}, {}
         for topic, ours in session.inputs.subscriptions.items():
             inputs[topic] = find_peers(node, topic, ours)
         for driver in session.hosted:
-            inputs[driver.topic] = Peers(f'driver {driver.host.hardware.name}', ('this process',))
+            inputs[driver.topic] = TopicPeers(
+                f'driver {driver.host.hardware.name}', ('this process',)
+            )
         for topic, publisher in session.outputs.publishers.items():
             if topic in inputs:  # a copy of the states of a hosted driver
                 continue
@@ -175,11 +177,11 @@ class DiagnosticsPublisher:
                 peers = outputs[topic]
                 outputs[topic] = peers._replace(names=('this process', *peers.names))
         statuses = session.watch.inspect_bridge(look, inputs, outputs)
-        return [*statuses, *(inspect_host(driver.host) for driver in session.hosted)]
+        return [*statuses, *(inspect_hosted_driver(driver.host) for driver in session.hosted)]
 
 
 @lru_cache(256)  # most statuses are as they were a second ago
-def _make_message(status: Status, node: str, hardware: str) -> Any:
+def _make_message(status: Diagnostic, node: str, hardware: str) -> Any:
     return DiagnosticStatus(
         level=bytes([status.level]),
         name=f'{node}: {status.name}',

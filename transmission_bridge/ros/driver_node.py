@@ -19,14 +19,14 @@ from transmission_bridge.drivers import DriverError
 from transmission_bridge.errors import MessageError, shortened, shown, TransmissionBridgeError
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.channels import (
-    describe_endpoint,
-    report_bad_override,
+    describe_ros_endpoint,
+    report_bad_qos_override,
     subscribe_bytes,
 )
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.hosting import COMMANDS, find_chosen_drivers, HostedDrivers, STATES
 from transmission_bridge.ros.parameters import declare_parameter
-from transmission_bridge.ros.requests import guard_requests
+from transmission_bridge.ros.requests import guard_service_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.transmissions import RobotTransmissions
@@ -55,11 +55,11 @@ class DriverNode(Node):
         declare_parameter(self, 'command_timeout', COMMAND_TIMEOUT, text, read_only=True)
         #: The active driver; ``None`` until there is a usable description.
         self._hosted: HostedDrivers | None = None
-        with report_bad_override(self, STATES):
-            self._states = self.create_publisher(**describe_endpoint(STATES, quality=RELIABLE))
+        with report_bad_qos_override(self, STATES):
+            self._states = self.create_publisher(**describe_ros_endpoint(STATES, quality=RELIABLE))
         subscribe_bytes(self, COMMANDS, self._receive_command)
         self._description = DescriptionSource(self, self._start_safely)
-        guard_requests(self)
+        guard_service_requests(self)
         if self._description.urdf:
             self._start_driver(self._description.urdf)
         else:
@@ -76,7 +76,7 @@ class DriverNode(Node):
             self._log.error('description', f'{error}; waiting for another description')
 
     def _start_driver(self, urdf: str) -> None:
-        robot = RobotTransmissions(description_source.read_description(urdf))
+        robot = RobotTransmissions(description_source.read_description_text(urdf))
         parameters = self.get_parameters(['block', 'plugin', 'command_timeout'])
         block, plugin, limit = (parameter.value for parameter in parameters)
         drivers = find_chosen_drivers(robot, {block or '*': plugin} if plugin else {})

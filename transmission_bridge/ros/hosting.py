@@ -28,16 +28,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from rclpy.node import Node
 
-from transmission_bridge.bridge.diagnostics import ERROR, Fact, make_status, Status, WARN
-from transmission_bridge.bridge.options import BridgeOptions, split_pairs
+from transmission_bridge.bridge.diagnostics import Diagnostic, ERROR, Fact, make_diagnostic, WARN
+from transmission_bridge.bridge.options import BridgeOptions, split_option_pairs
 from transmission_bridge.drivers import (
     Driver,
     DriverError,
     DriverHost,
-    find_driver,
-    find_drivers,
+    find_block_drivers,
+    find_driver_class,
     Hardware,
-    list_drivers,
+    list_driver_plugins,
     list_encoder_periods,
 )
 from transmission_bridge.errors import UnknownNameError
@@ -47,11 +47,11 @@ from transmission_bridge.messages import (
     JointStateReader,
     JointStateRecord,
     Layout,
-    LayoutTable,
+    MessageLayoutTable,
     TrajectoryRecord,
 )
-from transmission_bridge.ros.channels import compute_delay
-from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
+from transmission_bridge.ros.channels import compute_trajectory_delay
+from transmission_bridge.ros.throttled_log import log_node_text, ThrottledLog
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY, Mask
 
@@ -88,12 +88,12 @@ def find_chosen_drivers(
     for block, plugin in plugins.items():
         if block not in blocks:
             raise UnknownNameError('block', block, blocks, parameter='hardware_plugins')
-        if find_driver(plugin) is None:
-            raise UnknownNameError('driver in Python', plugin, tuple(list_drivers()))
-    return find_drivers(robot, plugins)
+        if find_driver_class(plugin) is None:
+            raise UnknownNameError('driver in Python', plugin, tuple(list_driver_plugins()))
+    return find_block_drivers(robot, plugins)
 
 
-def inspect_host(host: DriverHost) -> Status:
+def inspect_hosted_driver(host: DriverHost) -> Diagnostic:
     """Return the status of a driver; called once a second."""
     facts, rate = host.list_facts(), host.hardware.rate
     hangs = facts.busy_for > _HANG
@@ -122,7 +122,7 @@ def inspect_host(host: DriverHost) -> Status:
         lines += [
             Fact(f'{name} {motor}', f'{x:g}') for motor, x in zip(host.names, numbers, strict=True)
         ]
-    return make_status(
+    return make_diagnostic(
         f'driver {host.hardware.name}',
         lines,
         'running' * (facts.life == 'active') or 'stopped',
@@ -157,9 +157,9 @@ class HostedDriver:
         self._asked = -math.inf
         self.receive: Callable[[Sample], None] = lambda sample: None
         self.copies: Mapping[str, Publisher] = {}
-        report = partial(log_text, node)
+        report = partial(log_node_text, node)
         self.host = DriverHost(driver, hardware, self._ask_for_take, report, **limits)
-        self._layouts, self._encoder = LayoutTable(), JointStateEncoder()
+        self._layouts, self._encoder = MessageLayoutTable(), JointStateEncoder()
         self._reader = JointStateReader()
         self._index = {name: motor for motor, name in enumerate(self.host.names)}
 
@@ -205,10 +205,12 @@ class HostedDriver:
 
     def send_trajectory(self, record: TrajectoryRecord) -> None:
         """Hand a trajectory over."""
-        delay = compute_delay(record, self._node.get_clock().now().seconds_nanoseconds())
+        delay = compute_trajectory_delay(
+            record, self._node.get_clock().now().seconds_nanoseconds()
+        )
         actuators = [self._index[name] for name in record.names]
         if not self.host.send_trajectory(record, actuators, delay):
-            log_text(self._node, 'warning', f'{self.topic}: all waypoints are in the past')
+            log_node_text(self._node, 'warning', f'{self.topic}: all waypoints are in the past')
 
     def _find_copy(self, topic: str) -> Publisher | None:
         """Return the publisher of a topic for other nodes, ``None`` if nobody listens."""
@@ -292,7 +294,7 @@ def find_hosted_drivers(
     :raises DriverError: If a driver cannot be used.
     :raises UnknownNameError: If ``hardware_plugins`` has an unknown name.
     """
-    plugins = split_pairs('hardware_plugins', options.hardware_plugins)
+    plugins = split_option_pairs('hardware_plugins', options.hardware_plugins)
     by_block = find_chosen_drivers(robot, plugins)
     if not by_block:
         return [], options
@@ -300,7 +302,7 @@ def find_hosted_drivers(
     has_all = hosted == set(robot.actuator_names)
     names = [
         f'{entry}={name}'
-        for entry, name in split_pairs('actuator_names', options.actuator_names).items()
+        for entry, name in split_option_pairs('actuator_names', options.actuator_names).items()
         if name not in hosted
     ]
     drivers = []
@@ -315,7 +317,7 @@ def find_hosted_drivers(
     others = () if has_all else options.actuator_state_topics
     topics = dict.fromkeys((*others, *(topic for topic, *_ in drivers)))
     periods = {name: f'{period:.12g}' for name, period in list_encoder_periods(by_block).items()}
-    periods |= split_pairs('wrap_period', options.wrap_period)
+    periods |= split_option_pairs('wrap_period', options.wrap_period)
     return drivers, replace(
         options,
         actuator_state_topics=tuple(topics),

@@ -30,7 +30,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
 from transmission_bridge.bridge.options import describe_damaged_files
-from transmission_bridge.description.document import description_text, read_file
+from transmission_bridge.description.document import description_text, read_urdf_file
 
 FilePath: TypeAlias = SomeSubstitutionsType | Path
 
@@ -110,7 +110,7 @@ class DescriptionFromFile(ParameterValue):
         """
         path: str = super().evaluate(context)
         if not path.endswith('.xacro'):
-            return description_text(read_file(path), name=path)
+            return description_text(read_urdf_file(path), name=path)
         if shutil.which('xacro') is None:
             raise SubstitutionFailure(f'{path}: xacro is not installed (ros-$ROS_DISTRO-xacro)')
         command = [f'xacro {shlex.quote(path)} ', *self._xacro_arguments]

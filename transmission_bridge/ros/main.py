@@ -149,7 +149,7 @@ def _add_drivers(path: str) -> list[str]:
     """
     from importlib.util import module_from_spec, spec_from_file_location
 
-    from transmission_bridge.drivers import add_driver, Driver
+    from transmission_bridge.drivers import Driver, register_driver
 
     name = Path(path).stem
     spec = spec_from_file_location(name, path)
@@ -165,7 +165,7 @@ def _add_drivers(path: str) -> list[str]:
     kinds = [cls for cls in classes if issubclass(cls, Driver) and cls.__module__ == name]
     plugins = {f'{name}/{kind.__name__}': kind for kind in kinds}
     for plugin, kind in plugins.items():
-        add_driver(plugin, kind)
+        register_driver(plugin, kind)
     if not plugins:
         raise argparse.ArgumentTypeError(f'{path} has no subclass of transmission_bridge.Driver')
     return [*plugins]
@@ -173,10 +173,10 @@ def _add_drivers(path: str) -> list[str]:
 
 def _read_urdf(path: str) -> str:
     # Imported here, because it is slow, and a signal during it must be handled.
-    from transmission_bridge.description.document import description_text, read_file
+    from transmission_bridge.description.document import description_text, read_urdf_file
 
     try:
-        return description_text(read_file(path), name=path)
+        return description_text(read_urdf_file(path), name=path)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or error
         raise argparse.ArgumentTypeError(f'{path}: {reason}') from None

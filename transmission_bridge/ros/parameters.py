@@ -36,7 +36,7 @@ from transmission_bridge.errors import (
     shortened,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.process import read_given_values
+from transmission_bridge.ros.process import read_start_parameters
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
 #: Parameters of one request, as rclpy passes them to its callbacks.
@@ -79,14 +79,14 @@ def declare_parameter(
     :param details: Further fields of its descriptor.
     :raises ParameterError: If the given value has another type.
     """
-    given = read_given_values(node).get(name)
+    given = read_start_parameters(node).get(name)
     value, descriptor = default, ParameterDescriptor(description=description, **details)
     if given is not None:  # an empty list arrives as no value
         if 'nan' in choices and isinstance(given, float) and math.isnan(given):
             given = 'nan'
         elif 'off' in choices and given is False:
             given = 'off'
-        value = check_type(name, given, default)
+        value = check_parameter(name, given, default)
     if value in ([], ()):
         # rclpy would infer a list of bytes. Without a value, requests for several parameters with
         # this one would fail, and so would ``ros2 param dump``.
@@ -102,7 +102,7 @@ def declare_parameter(
         raise ParameterError(f'parameter {name}: {error}', parameter=name) from error
 
 
-def check_type(name: str, value: Any, default: Any) -> Any:
+def check_parameter(name: str, value: Any, default: Any) -> Any:
     """
     Return a value of the type of the parameter; an integer becomes a float if that is the type.
 
@@ -145,12 +145,12 @@ def _convert_exactly(name: str, value: float) -> float:
     return float(value)
 
 
-def accept_integers(node: Node) -> None:
+def accept_integer_parameters(node: Node) -> None:
     """
     Let ``ros2 param set NAME 1`` set a double, and ``[]`` any list; rclpy would reject both.
 
     A value of another type raises :class:`ParameterError`, because the error of rclpy has the
-    types as numbers; :func:`guard_requests` answers it.
+    types as numbers; :func:`guard_service_requests` answers it.
     """
 
     def convert_value(parameter: Parameter[Any]) -> Parameter[Any]:
@@ -165,7 +165,7 @@ def accept_integers(node: Node) -> None:
         default: Any = ()
         if wanted is not Parameter.Type.DOUBLE_ARRAY:
             default = node.get_parameter(name).value
-        return Parameter(name, wanted, check_type(name, value, default))
+        return Parameter(name, wanted, check_parameter(name, value, default))
 
     node.add_pre_set_parameters_callback(lambda parameters: list(map(convert_value, parameters)))
 
@@ -255,7 +255,7 @@ _OFFSET_RANGE = 1e3
 _DECLARED_LATE = (PREFIX, 'qos_overrides.')
 
 
-class LiveParameters:
+class LiveNodeParameters:
     """
     The link between ROS parameters and :meth:`RobotTransmissions.with_parameters`.
 
@@ -306,8 +306,8 @@ class LiveParameters:
             self._node.get_logger().warning(finding.text)
         tunables = self._tunables = names.tunables
         self.given = {
-            name: check_type(name, value, tunables[name].value)
-            for name, value in read_given_values(self._node).items()
+            name: check_parameter(name, value, tunables[name].value)
+            for name, value in read_start_parameters(self._node).items()
             if name in tunables
         }
         from_file = {
@@ -387,7 +387,7 @@ class LiveParameters:
         the reason why the node is unconfigured. After configure, for the others.
         """
         robot, declared = self._robot, self._node.get_parameters_by_prefix('')
-        for name in read_given_values(self._node):
+        for name in read_start_parameters(self._node):
             is_late = name.startswith(_DECLARED_LATE)
             if self._node.has_parameter(name) or is_late != (robot is not None):
                 continue

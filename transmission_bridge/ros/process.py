@@ -26,7 +26,7 @@ import time
 from typing import Any, TYPE_CHECKING, TypeVar
 
 from transmission_bridge.errors import TransmissionBridgeError, UnknownNameError
-from transmission_bridge.signals import stop_signals, StopRequest
+from transmission_bridge.signals import stop_at_signals, StopRequest
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -230,7 +230,7 @@ def run(
     :returns: 0, or 1 if a mistake of the user prevents the start; it is reported in a sentence.
     """
     _open_standard_streams()
-    with stop_signals() as stop:
+    with stop_at_signals() as stop:
         try:
             import rclpy
         except ModuleNotFoundError as error:
@@ -282,7 +282,7 @@ def _open_standard_streams() -> None:
 # -- Missing functions of rclpy ------------------------------------------------------------------
 
 
-def read_given_values(node: Node) -> dict[str, Any]:
+def read_start_parameters(node: Node) -> dict[str, Any]:
     """
     Return the parameter values that the node was given at its start, by parameter.
 

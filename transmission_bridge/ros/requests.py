@@ -56,7 +56,7 @@ _BY_NAME = (DescribeParameters.Request, GetParameters.Request, GetParameterTypes
 _TYPE_HASH = re.compile('RIHS[0-9a-fA-F]{2}_[0-9a-fA-F]{64}')
 
 
-def guard_requests(
+def guard_service_requests(
     node: Node, together: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> None:
     """

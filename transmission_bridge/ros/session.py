@@ -25,7 +25,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
 from transmission_bridge.bridge import Bridge, StallWatch, Stamp
-from transmission_bridge.bridge.diagnostics import BridgeWatch
+from transmission_bridge.bridge.diagnostics import BridgeInspector
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.errors import shortened
 from transmission_bridge.messages import JointStateRecord, Layout
@@ -70,7 +70,7 @@ _MAKING_UP = 0.1
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
-class SimulatedTime:
+class SimulatedRosTime:
     """
     ROS time that continues by the steady clock if it stands still while drivers send states.
 
@@ -119,7 +119,7 @@ class SimulatedTime:
         return float(ros_time) * 1e-9 + self._ahead
 
 
-def is_simulated(node: Node) -> bool:
+def is_ros_time_simulated(node: Node) -> bool:
     """Whether the node's time comes from ``/clock``."""
     clock = node.get_clock()
     return isinstance(clock, ROSClock) and clock.ros_time_is_active
@@ -135,7 +135,7 @@ _ACKNOWLEDGE_PERIOD = 0.3
 _STAMP_HOLD = 1.0
 
 
-class BridgeSession:
+class BridgeNodeSession:
     """
     A configured bridge; closed at first.
 
@@ -204,9 +204,9 @@ class BridgeSession:
             )
         # Not the system's clock, because that may be set back.
         self.time = self._state_time = time.monotonic
-        if is_simulated(node):
+        if is_ros_time_simulated(node):
             clock = node.get_clock()
-            simulated = SimulatedTime(lambda: clock.now().nanoseconds)
+            simulated = SimulatedRosTime(lambda: clock.now().nanoseconds)
             self.time, self._state_time = simulated.read_time, simulated.at_state
             # Both, because simulated time may be faster or stand still.
             self._clocks.append(clock)
@@ -237,7 +237,7 @@ class BridgeSession:
         subscribe_trajectories(inputs, self.bridge)
         reports = [path.report for path in self.sensors.values()]
         topics = inputs.statistics, self.state_topics, self.command_topics
-        self.watch = BridgeWatch(self.bridge, *topics, reports)
+        self.watch = BridgeInspector(self.bridge, *topics, reports)
 
     def _connect_driver(self, hosted: HostedDriver) -> None:
         names, topic = self.robot.actuator_names, hosted.topic

@@ -25,13 +25,13 @@ from rclpy.qos import qos_profile_sensor_data
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.signals import stop_signals
+from transmission_bridge.signals import stop_at_signals
 
 
 def main() -> None:
     """Wait, then replace this process by the command, unless a signal comes before."""
     # Not an exception: in a conversion of rclpy an interrupt becomes an error of types.
-    with stop_signals() as stop:
+    with stop_at_signals() as stop:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         node = rclpy.create_node('states_waiter')
         positions: list[float] = []

@@ -5,7 +5,7 @@
 Throttle log lines that could come with every message.
 
 All modules of this room log by it what others can cause again and again, in the thread of the
-executor; :func:`log_text` alone is also called in the threads of drivers. Texts may change.
+executor; :func:`log_node_text` alone is also called in the threads of drivers. Texts may change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS = 256
 _SUBJECTS = 8
 
 
-def log_text(node: Node, severity: str, text: str, more: str = '') -> None:
+def log_node_text(node: Node, severity: str, text: str, more: str = '') -> None:
     """Log a text of limited length, and more, as ``error``, ``warning`` or ``info``."""
     text, logger = indented(clipped(text)) + more, node.get_logger()
     # Each severity has a line of its own: rclpy allows one severity per line of code.
@@ -89,7 +89,7 @@ class ThrottledLog:
         if len(self._kinds) > _KINDS:
             self._kinds.popitem(last=False)
         more = f' ({held_back} more of this kind since)' if held_back else ''
-        log_text(self._node, severity, text, more)
+        log_node_text(self._node, severity, text, more)
 
     error = partialmethod(_log_event, 'error')
     warning = partialmethod(_log_event, 'warning')

@@ -21,13 +21,13 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
-from transmission_bridge.bridge.diagnostics import Peers, TOOLS
+from transmission_bridge.bridge.diagnostics import TOOLS, TopicPeers
 from transmission_bridge.errors import shown
 from transmission_bridge.interfaces import FIELDS
 
 
 @dataclass(frozen=True)
-class Quality:
+class TopicQuality:
     """
     Quality of service.
 
@@ -42,18 +42,18 @@ class Quality:
 
 
 #: For states: such a subscriber is compatible with every driver.
-BEST_EFFORT = Quality(reliable=False)
+BEST_EFFORT = TopicQuality(reliable=False)
 
 #: For commands, which must arrive, and for outputs: such a publisher is compatible with every
 #: subscriber.
-RELIABLE = Quality()
+RELIABLE = TopicQuality()
 
 #: For the description, as in robot_state_publisher.
-LATCHED = Quality(depth=1, latched=True)
+LATCHED = TopicQuality(depth=1, latched=True)
 
 
 @dataclass(frozen=True)
-class Topic:
+class RosTopic:
     """
     A topic of the bridge.
 
@@ -69,7 +69,7 @@ class Topic:
     name: str
     type: str
     direction: Literal['in', 'out']
-    quality: Quality
+    quality: TopicQuality
     parameter: str
     description: str
 
@@ -79,69 +79,69 @@ _TRAJECTORY = 'trajectory_msgs/JointTrajectory'
 
 #: A row with ``{}`` in its name is a topic for each interface; other rows are one topic.
 _ROWS = (
-    Topic(
+    RosTopic(
         'actuator_states', _JOINT_STATE, 'in', BEST_EFFORT, '',
         'One or several drivers (parameter `actuator_state_topics`), each with any subset of the '
         'actuators. For drivers with equal names see '
         '[several drivers](drivers.md#several-drivers).',
     ),
-    Topic(
+    RosTopic(
         'joint_states', _JOINT_STATE, 'out', RELIABLE, '',
         'Joints with a known position. If an interface is unknown for all joints, its array is '
         'empty. The stamp comes from the latest input.',
     ),
-    Topic(
+    RosTopic(
         'joint_commands', _JOINT_STATE, 'in', RELIABLE, '',
         'Any subset of joints and interfaces; NaN means no command.',
     ),
-    Topic(
+    RosTopic(
         'joint_commands/{}', 'control_msgs/JointCommand', 'in', RELIABLE, '',
         'Values of this interface for any subset of joints. Exists if a `<ros2_control>` block '
         'has the plugin `JointCommandTopicSystem` and control_msgs has the message.',
     ),
-    Topic(
+    RosTopic(
         '{}_commands', _ARRAY, 'in', RELIABLE, 'command_joints',
         'Values in the order of `command_joints`.',
     ),
-    Topic(
+    RosTopic(
         'actuator_commands', _JOINT_STATE, 'out', RELIABLE, '',
         'Only actuators with a command; the array of an uncommanded interface is empty. A driver '
         'with entries of its own in `actuator_names` has this topic and the other `actuator_...` '
         'topics in its namespace.',
     ),
-    Topic(
+    RosTopic(
         'actuator_{}_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
         'Values in the order of `command_actuators`.',
     ),
-    Topic(
+    RosTopic(
         'joint_trajectory', _TRAJECTORY, 'in', RELIABLE, '',
         'Every waypoint is mapped; omitted rates stay omitted.',
     ),
-    Topic(
+    RosTopic(
         'actuator_trajectory', _TRAJECTORY, 'out', RELIABLE, '',
         'The trajectory of `joint_trajectory`, in actuator space.',
     ),
-    Topic(
+    RosTopic(
         'actuator_absolute_positions', _JOINT_STATE, 'in', BEST_EFFORT, '',
         'Absolute encoders of actuators, in the field position.',
     ),
-    Topic(
+    RosTopic(
         'joint_absolute_positions', _JOINT_STATE, 'out', RELIABLE, '',
         'Joint positions from absolute encoders, in the field position.',
     ),
-    Topic(
+    RosTopic(
         'actuator_torque_sensors', _JOINT_STATE, 'in', BEST_EFFORT, '',
         'Torque sensors of actuators, in the field effort.',
     ),
-    Topic(
+    RosTopic(
         'joint_torque_sensors', _JOINT_STATE, 'out', RELIABLE, '',
         'Joint torques from torque sensors, in the field effort.',
     ),
-    Topic(
+    RosTopic(
         'robot_description', 'std_msgs/String', 'in', LATCHED, '',
         'Used while the parameter `robot_description` is empty.',
     ),
-    Topic(
+    RosTopic(
         '/diagnostics', 'diagnostic_msgs/DiagnosticArray', 'out', RELIABLE, '',
         'At 1 Hz, in every state of the life cycle.',
     ),
@@ -170,7 +170,7 @@ def list_publishers(node: Node, topic: str) -> list[Any]:
     return node.get_publishers_info_by_topic(topic) if count else []
 
 
-def find_peers(node: Node, topic: str, ours: Any, rivals: Sequence[str] = ()) -> Peers:
+def find_peers(node: Node, topic: str, ours: Any, rivals: Sequence[str] = ()) -> TopicPeers:
     """Return the publishers to our subscription of a topic, or subscribers of our publisher."""
     if isinstance(ours, Publisher):
         count = node.count_subscribers(node.resolve_topic_name(topic))
@@ -179,12 +179,12 @@ def find_peers(node: Node, topic: str, ours: Any, rivals: Sequence[str] = ()) ->
     else:
         peers = list_publishers(node, topic)
     incompatible = describe_incompatible_peers(peers, ours)
-    return Peers(ours.topic_name, list_node_names(peers), incompatible, rivals)
+    return TopicPeers(ours.topic_name, list_endpoint_nodes(peers), incompatible, rivals)
 
 
 def list_rivals(node: Node, topic: str) -> list[str]:
     """Return the names of other nodes that publish a topic of this node."""
-    names = list_node_names(list_publishers(node, topic))
+    names = list_endpoint_nodes(list_publishers(node, topic))
     # Of our full name, all but one are a namesake's.
     full_name = shown(node.get_fully_qualified_name())
     if full_name in names:
@@ -192,7 +192,7 @@ def list_rivals(node: Node, topic: str) -> list[str]:
     return sorted(set(names))
 
 
-def list_node_names(peers: Iterable[Any]) -> list[str]:
+def list_endpoint_nodes(peers: Iterable[Any]) -> list[str]:
     """Return the full names of the nodes of endpoints, for a sentence."""
     return [shown(_find_full_name(peer)) for peer in peers]
 

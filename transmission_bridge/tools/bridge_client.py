@@ -21,17 +21,17 @@ import re
 import time
 from typing import Any
 
-from transmission_bridge.bridge.diagnostics import Fact, OK, Status, TOOLS
+from transmission_bridge.bridge.diagnostics import Diagnostic, Fact, OK, TOOLS
 from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.messages import (
     JointStateReader,
     JointStateRecord,
     Layout,
-    LayoutTable,
-    record_from_message,
-    UnusualMessageError,
+    MessageLayoutTable,
+    record_from_joint_state,
+    UnusualCdrError,
 )
-from transmission_bridge.tools.cli import Console, FailedError, printable, UsageError
+from transmission_bridge.tools.cli import Console, printable, ToolFailedError, UsageError
 
 #: The full name of a node, and how long it must not be.
 _NAME, _LONGEST = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]*)+'), 200
@@ -91,7 +91,7 @@ Answered = Callable[[Any, str], None]
 
 
 @dataclass(frozen=True)
-class BridgeReport:
+class BridgeDiagnostics:
     """
     The latest diagnostics of a bridge.
 
@@ -102,7 +102,7 @@ class BridgeReport:
     """
 
     name: str
-    statuses: Mapping[str, Status]
+    statuses: Mapping[str, Diagnostic]
     received: float
     start: int = 0
 
@@ -112,7 +112,7 @@ class BridgeReport:
         return self.statuses[_LIFE_CYCLE][_STATE]
 
     @property
-    def troubles(self) -> tuple[Status, ...]:
+    def troubles(self) -> tuple[Diagnostic, ...]:
         """Statuses that are not OK, most severe first."""
         statuses = [status for status in self.statuses.values() if status.level != OK]
         return tuple(sorted(statuses, key=lambda status: (-status.level, status.name)))
@@ -122,14 +122,16 @@ class BridgeReport:
         return now - self.received > _GONE
 
 
-def read_bridge_reports(statuses: Sequence[Status], now: float) -> dict[str, BridgeReport]:
+def read_bridge_reports(
+    statuses: Sequence[Diagnostic], now: float
+) -> dict[str, BridgeDiagnostics]:
     """Return reports by name of the bridges in a diagnostics message of any node."""
-    parts: dict[str, dict[str, Status]] = {}
+    parts: dict[str, dict[str, Diagnostic]] = {}
     for status in statuses:
         node, _, part = status.name.partition(': ')
         parts.setdefault(node, {})[part] = status
     return {
-        node: BridgeReport(node, by_part, now)
+        node: BridgeDiagnostics(node, by_part, now)
         for node, by_part in parts.items()
         if _LIFE_CYCLE in by_part and by_part[_LIFE_CYCLE][_STATE]
     }
@@ -143,7 +145,7 @@ class BridgeClient:
     :param bridge: Name of a bridge with its namespace, which the node also uses.
     :ivar node: The node.
     :ivar bridge: Full name of the bridge, with the leading slash.
-    :ivar reports: The latest report of each bridge, by :attr:`BridgeReport.name`.
+    :ivar reports: The latest report of each bridge, by :attr:`BridgeDiagnostics.name`.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the name is invalid.
     """
 
@@ -169,13 +171,13 @@ class BridgeClient:
             context=self._context
         )
         self._executor.add_node(self.node)
-        self.reports: dict[str, BridgeReport] = {}
+        self.reports: dict[str, BridgeDiagnostics] = {}
         # Sequence number of the last message, by bridge.
         self._sequences: dict[str, int] = {}
         self._listen_to('diagnostic_msgs.msg.DiagnosticArray', '/diagnostics', self._set_reports)
         self._topics: dict[str, Any] = {}
         self._received: dict[str, Received] = {}
-        self._layouts = LayoutTable()
+        self._layouts = MessageLayoutTable()
         # By the future of each request: its client, its deadline, and the callback.
         self._requests: dict[Any, tuple[Any, float, Answered]] = {}
         self._services = {
@@ -241,7 +243,7 @@ class BridgeClient:
     # -- diagnostics -----------------------------------------------------------------------------
 
     @property
-    def report(self) -> BridgeReport | None:
+    def report(self) -> BridgeDiagnostics | None:
         """The latest report of the bridge, also if it is gone; ``None`` without a report."""
         return self.reports.get(self.bridge.strip('/'))
 
@@ -256,7 +258,7 @@ class BridgeClient:
 
     def _set_reports(self, message: Any, info: Mapping[str, Any]) -> None:
         statuses = [
-            Status(
+            Diagnostic(
                 status.name,
                 status.level[0] if isinstance(status.level, bytes) else int(status.level),
                 status.message,
@@ -310,9 +312,9 @@ class BridgeClient:
                 return
             try:
                 view = reader.read_message(data)
-            except UnusualMessageError:
+            except UnusualCdrError:
                 try:
-                    record = record_from_message(deserialize(data, _import_ros(_JOINT_STATE)))
+                    record = record_from_joint_state(deserialize(data, _import_ros(_JOINT_STATE)))
                 except Exception:  # not a message of this type
                     return
                 received(record, self._layouts.find_layout(record.names, record.lengths), now)
@@ -394,7 +396,7 @@ class BridgeClient:
         Set parameters of the bridge atomically.
 
         :param values: By name; a float sets a double. A message ``ParameterValue`` is sent as it
-            is, see :func:`read_parameter_value`.
+            is, see :func:`parse_parameter_value`.
         :param answered: Receives the words of the bridge, which may be none, or what is stored.
         :param is_stored: Whether numbers of transmissions are also kept for the next start.
         """
@@ -455,28 +457,28 @@ def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def open_bridge(name: str, bridge: str, console: Console) -> Iterator[BridgeClient]:
+def open_bridge_client(name: str, bridge: str, console: Console) -> Iterator[BridgeClient]:
     """
     Yield a client of a bridge that is present.
 
     :param name: Last part of the name of the client's node.
     :param bridge: Name of the bridge with its namespace.
     :param console: Receives a note if the bridge is not there at once.
-    :raises FailedError: If the bridge is not found, with the bridges that were.
+    :raises ToolFailedError: If the bridge is not found, with the bridges that were.
     """
     with closing(BridgeClient(name, bridge)) as client:
         if not client.wait_for_bridge(_NOTE):
             console.err.line(f'note: waiting for the bridge {printable(client.bridge)}')
         if not client.wait_for_bridge(_DISCOVERY - _NOTE):
             if client.report is not None:
-                raise FailedError(
+                raise ToolFailedError(
                     f'{client.bridge} publishes diagnostics, but its services are not available'
                 )
             found = 'no bridge'
             if others := sorted(client.reports):
                 found = f'/{", /".join(others)}: --node {others[0]} selects that one'
             domain = os.environ.get('ROS_DOMAIN_ID') or '0'
-            raise FailedError(
+            raise ToolFailedError(
                 f'expected the bridge {client.bridge} within {_DISCOVERY:g} s in ROS domain '
                 f'{domain}, found {found}'
             )
@@ -488,15 +490,15 @@ def require_answer(client: BridgeClient, send: Callable[..., None], what: Any, *
     Return the answer of a bridge.
 
     :param send: As for :meth:`BridgeClient.wait_for_answer`, and so its arguments.
-    :raises FailedError: If there is no answer or the bridge rejects the request, with the reason.
+    :raises ToolFailedError: If there is no answer, or the bridge rejects the request.
     """
     answer, reason = client.wait_for_answer(send, what, **how)
     if reason:
-        raise FailedError(f'{client.bridge}: {reason}')
+        raise ToolFailedError(f'{client.bridge}: {reason}')
     return answer
 
 
-def read_parameter_value(text: str) -> Any:
+def parse_parameter_value(text: str) -> Any:
     """
     Return a message ``ParameterValue``, as ``ros2 param set`` reads the text.
 

@@ -23,28 +23,37 @@ from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import servo_files
-from transmission_bridge.tools.calibration.guide import Act, AFTERWARDS, HandGuide
-from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration, Range, SIDES
-from transmission_bridge.tools.calibration.numbers import Known
-from transmission_bridge.tools.calibration.outcome import judge_transmission, name_values, Outcome
+from transmission_bridge.tools.calibration.guide import AFTERWARDS, GuideAct, HandGuide
+from transmission_bridge.tools.calibration.hand import (
+    HandCalibration,
+    HandDriverFeed,
+    SIDES,
+    StopRange,
+)
+from transmission_bridge.tools.calibration.numbers import KnownRows
+from transmission_bridge.tools.calibration.outcome import (
+    FitOutcome,
+    judge_calibration,
+    name_values,
+)
 from transmission_bridge.tools.cli import (
-    aligned,
-    columns_of,
+    align_rows,
     Console,
     Exit,
+    import_optional,
     Line,
-    live_table,
-    named_values,
+    measure_text,
     open_keys,
-    optional,
+    open_live_table,
+    parse_values,
     printable,
-    Result,
+    ToolResult,
     UsageError,
-    wrapped,
+    wrap_text,
 )
-from transmission_bridge.tools.export import render_numbers
-from transmission_bridge.tools.files import check_output, is_parameter_file, write_output
-from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
+from transmission_bridge.tools.export import render_tuned_numbers
+from transmission_bridge.tools.files import check_output_path, is_parameter_file, write_output
+from transmission_bridge.tools.robot import BridgeSetup, read_bridge_setup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: Seconds between updates of the screen.
@@ -58,11 +67,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     :raises UsageError: If a file or a name cannot be used.
     """
     if options.output:
-        check_output(options.output, force=options.force)
+        check_output_path(options.output, force=options.force)
     if options.limits and (not options.output or is_parameter_file(options.output)):
         raise UsageError('--limits writes a description: give --output NEW.urdf')
-    optional('scipy.optimize', 'calibrate')
-    setup = bridge_setup(options, [options.actuators] if options.actuators else ())
+    import_optional('scipy.optimize', 'calibrate')
+    setup = read_bridge_setup(options, [options.actuators] if options.actuators else ())
     description = read_robot_file(options.file)
     robot, remarks = setup.robot(description)
     periods = setup.periods(robot)
@@ -73,18 +82,18 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     files = [path for path in (options.lerobot, options.orca) if path]
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
-        console.err.line(wrapped(printable(note), console.err.width))
-    stops, node = dict[str, Range](), ''
+        console.err.line(wrap_text(printable(note), console.err.width))
+    stops, node = dict[str, StopRange](), ''
     if files:
-        outcomes = [judge_transmission(moved) for moved in hand.transmissions]
+        outcomes = [judge_calibration(moved) for moved in hand.transmissions]
     else:
         outcomes, stops, node = _calibrate_live(options, console, setup, robot, hand)
     if not outcomes:
         console.err.line('ended without writing')
         return Exit.INTERRUPTED
     lines = list_result_lines(robot, hand, outcomes, stops)
-    Result(
-        (wrapped(printable(line), console.out.width) for line in lines),
+    ToolResult(
+        (wrap_text(printable(line), console.out.width) for line in lines),
         {'transmissions': [outcome.as_json() for outcome in outcomes], 'limits': stops},
     ).show(console, as_json=options.json)
     if not files:
@@ -102,7 +111,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE'
         )
         document = options.output, description
-        data = render_numbers(*document, entries, heading, setup.numbers, node, stops)
+        data = render_tuned_numbers(*document, entries, heading, setup.numbers, node, stops)
         write_output(options.output, data, force=options.force)
         console.err.line(f'written to {printable(options.output)}')
     elif good and not options.store:
@@ -114,7 +123,7 @@ def _read_files(
     options: argparse.Namespace, robot: RobotTransmissions, hand: HandCalibration
 ) -> list[str]:
     """Take the positions in files of servo drivers, and return notes about them."""
-    rows, notes = dict[str, Known](), list[str]()
+    rows, notes = dict[str, KnownRows](), list[str]()
     if options.lerobot:
         ranges = servo_files.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
         rows, notes = servo_files.list_lerobot_rows(
@@ -146,7 +155,7 @@ def _calibrate_live(
     setup: BridgeSetup,
     robot: RobotTransmissions,
     hand: HandCalibration,
-) -> tuple[list[Outcome], dict[str, Range], str]:
+) -> tuple[list[FitOutcome], dict[str, StopRange], str]:
     """
     Return what the user wrote, measured stops, and the bridge if there is one.
 
@@ -159,11 +168,11 @@ def _calibrate_live(
     names = {topic: setup.names_of_driver(robot, topic) for topic in topics}
     stored = ''
     with closing(BridgeClient('calibrate', options.node)) as client:
-        feed = DriverFeed(client, hand, names)
+        feed = HandDriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
         guide = HandGuide(hand, pose, feed.describe_obstacle)
         guide.wants_limits, screen = options.limits, HandScreen(guide)
-        with live_table(console) as draw, open_keys(draw and sys.stdin) as read_keys:
+        with open_live_table(console) as draw, open_keys(draw and sys.stdin) as read_keys:
             if draw is None:
                 raise UsageError('calibration by hand needs a terminal, and rich')
             while (written := guide.written) is None:
@@ -186,7 +195,7 @@ def _calibrate_live(
 def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[str, float]:
     """Return positions by joint, from values or from a ``group_state`` of an SRDF."""
     if not options.srdf:
-        return named_values(options.pose, robot.joint_names, 'joint', robot.lost_joints)
+        return parse_values(options.pose, robot.joint_names, 'joint', robot.lost_joints)
     tree = parse_xml(description_text(read_robot_file(options.srdf), name=options.srdf))
     states = {state.attributes.get('name', ''): state for state in tree.find_all('group_state')}
     if len(options.pose) != 1 or options.pose[0] not in states:
@@ -198,7 +207,7 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
     values = [joint.attributes for joint in states[options.pose[0]].find_all('joint')]
     pairs = [f'{joint.get("name")}={joint.get("value")}' for joint in values]
     present = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
-    return named_values(present, robot.joint_names, 'joint', robot.lost_joints)
+    return parse_values(present, robot.joint_names, 'joint', robot.lost_joints)
 
 
 # -- Results --------------------------------------------------------------------------------------
@@ -207,8 +216,8 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
 def list_result_lines(
     robot: RobotTransmissions,
     hand: HandCalibration,
-    outcomes: Sequence[Outcome],
-    stops: Mapping[str, Range],
+    outcomes: Sequence[FitOutcome],
+    stops: Mapping[str, StopRange],
 ) -> Iterator[str]:
     """Yield the numbers before and after, their uncertainty, and what is missing."""
     rows = [('NUMBER', 'BEFORE', 'AFTER')]
@@ -220,7 +229,7 @@ def list_result_lines(
     for joint, measured in stops.items():
         for side, old, new in zip(SIDES.values(), tracks[joint].limits, measured, strict=True):
             rows.append((f'{joint} <limit {side}>', f'{old:.6g}', f'{new:.6g}'))
-    yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
+    yield from align_rows(rows, right=(1, 2)) if len(rows) > 1 else ()
     for outcome in outcomes:
         if outcome.refusal:
             yield f'{outcome.transmission} keeps its numbers: {outcome.refusal}'
@@ -258,7 +267,7 @@ class HandScreen:
             elif act := self._list_acts().get(key):
                 self._guide.press(act)
 
-    def _list_acts(self) -> dict[str, Act | None]:
+    def _list_acts(self) -> dict[str, GuideAct | None]:
         guide = self._guide
         acts = {'n': guide.step.primary, 'o': guide.step.second, 'q': guide.others['q']}
         return acts | {'w': guide.write_act, **guide.others} if guide.is_safe else acts
@@ -310,8 +319,8 @@ class HandScreen:
         rows += [
             ('>' * joint.is_here, joint.name, *joint.done, joint.result) for joint in progress
         ]
-        heading, *texts = aligned(rows)
-        if height < 2 or max(map(columns_of, (heading, *texts))) > width:
+        heading, *texts = align_rows(rows)
+        if height < 2 or max(map(measure_text, (heading, *texts))) > width:
             return []
         styles = ('green' if joint.is_known else '' for joint in progress)
         here = next(n for n, joint in enumerate(progress) if joint.is_here)

@@ -28,32 +28,32 @@ from transmission_bridge.bridge.options import list_parameter_names, PREFIX
 from transmission_bridge.description import (
     Finding,
     JointSpec,
-    RejectedTransmission,
+    RejectedSpec,
     RobotDescription,
     TransmissionSpec,
 )
 from transmission_bridge.errors import counted, DescriptionError, in_other_unit
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.tools.cli import (
-    aligned,
-    columns_of,
+    align_rows,
     Console,
     Exit,
+    measure_text,
     printable,
-    Result,
-    wrapped,
+    ToolResult,
+    wrap_text,
 )
 from transmission_bridge.tools.limit_report import (
     COLUMNS,
     describe_limits,
     format_range,
-    limit_findings,
-    shared_limits,
-    transmission_limits,
+    report_transmission_limits,
+    warn_of_shared_limits,
+    warn_of_wide_limits,
 )
-from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
+from transmission_bridge.tools.robot import BridgeSetup, read_bridge_setup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.linkage import linkage_joints
+from transmission_bridge.transmissions.linkage import list_linkage_joints
 
 #: Longer origins are probably in millimetres [m], larger angles in degrees [rad].
 _LARGEST = {'m': 4.0, 'rad': 2.0 * math.pi}
@@ -62,7 +62,7 @@ _LARGEST = {'m': 4.0, 'rad': 2.0 * math.pi}
 def warn_of_linkage_mistakes(robot: RobotTransmissions) -> Iterator[Finding]:
     """Yield a warning for each ``<origin>``, loop and motor that is probably wrong."""
     for spec in robot.description.transmissions:
-        names = linkage_joints(robot.description, spec, fixed=True)
+        names = list_linkage_joints(robot.description, spec, fixed=True)
         joints = [joint for joint in robot.description.joints if joint.name in names]
         if not joints:
             continue
@@ -126,12 +126,12 @@ def check(
         *warn_of_linkage_mistakes(transmissions),
         *warn_of_endless_commands(robot),
         *warn_of_several_interfaces(robot),
-        *shared_limits(transmissions),
+        *warn_of_shared_limits(transmissions),
     )
     loaded: dict[str, Mapping[str, Any]] = {}
     for binding in transmissions.bindings:
-        limits = transmission_limits(transmissions, binding)
-        findings += limit_findings(transmissions, binding, limits)
+        limits = report_transmission_limits(transmissions, binding)
+        findings += warn_of_wide_limits(transmissions, binding, limits)
         loaded[binding.spec.name] = {
             'facts': list(binding.transmission.facts()),
             **describe_limits(transmissions, binding, limits),
@@ -140,7 +140,7 @@ def check(
     if strict:
         findings = [replace(x, severity='error') if x.fatal_if_strict else x for x in findings]
     findings.sort(key=lambda finding: finding.line or 0)
-    specs: list[TransmissionSpec | RejectedTransmission] = [*robot.transmissions, *robot.rejected]
+    specs: list[TransmissionSpec | RejectedSpec] = [*robot.transmissions, *robot.rejected]
     specs.sort(key=lambda spec: spec.line or 0)
     document = {
         'robot': robot.name,
@@ -174,7 +174,7 @@ def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
 
 
 def _describe_transmission(
-    spec: TransmissionSpec | RejectedTransmission,
+    spec: TransmissionSpec | RejectedSpec,
     loaded: Mapping[str, Mapping[str, Any]],
     tuned: Mapping[str, float],
 ) -> dict[str, Any]:
@@ -204,7 +204,7 @@ _JOINTS = {
 }
 
 
-def text_lines(
+def list_check_lines(
     document: Mapping[str, Any], findings: Sequence[Finding], file: str, width: int | None
 ) -> Iterator[str]:
     """
@@ -219,28 +219,28 @@ def text_lines(
     robot, transmissions = document['robot'], document['transmissions']
     blocks: list[Iterable[str]] = []
     if robot or transmissions:
-        blocks.append([wrapped(f"robot '{printable(robot)}' in {printable(file)}", width)])
+        blocks.append([wrap_text(f"robot '{printable(robot)}' in {printable(file)}", width)])
     if transmissions:
         blocks.append(_list_table_lines(transmissions, document['units'], width))
     for transmission in transmissions:
         if facts := transmission.get('facts'):
             texts = (f"'{transmission['name']}'", *(f'  {fact}' for fact in facts))
-            blocks.append(wrapped(printable(text), width) for text in texts)
+            blocks.append(wrap_text(printable(text), width) for text in texts)
     ratios = [
         (ratio['actuator'], 'per', ratio['joint'], format_range(ratio['ratio']), ratio['unit'])
         for transmission in transmissions
         for ratio in transmission.get('ratios', ())
     ]
     if ratios:
-        title = wrapped('ratios that vary, over the allowed positions', width)
-        blocks.append([title, *(f'  {line}' for line in aligned(ratios, right=(3,)))])
+        title = wrap_text('ratios that vary, over the allowed positions', width)
+        blocks.append([title, *(f'  {line}' for line in align_rows(ratios, right=(3,)))])
     for key, title in _JOINTS.items():
         if joints := document[key]:
             count = counted(len(joints), 'joint')
-            blocks.append([wrapped(f'{count} {title}: {printable(", ".join(joints))}', width)])
+            blocks.append([wrap_text(f'{count} {title}: {printable(", ".join(joints))}', width)])
     if findings:
         blocks.append(
-            wrapped(line, width) for line in _list_finding_lines(findings, transmissions, file)
+            wrap_text(line, width) for line in _list_finding_lines(findings, transmissions, file)
         )
     for block in blocks:
         yield from (*block, '')
@@ -258,13 +258,13 @@ def _list_table_lines(
     """Yield a line for each transmission, and the rows of its members below it."""
     tables = [list(_list_rows(transmission, units)) for transmission in transmissions]
     rows = [('', '', 'REDUCTION', 'OFFSET', *map(str.upper, COLUMNS), 'UNIT')]
-    heading, *lines = aligned([*rows, *chain(*tables)], right=range(2, 8))
+    heading, *lines = align_rows([*rows, *chain(*tables)], right=range(2, 8))
     yield f'  {heading}'
     for part, table in zip(transmissions, tables, strict=True):
         line = '' if part['line'] is None else f'line {part["line"]}: '
         name = f'{line}{"" if part["loaded"] else "REJECTED "}{printable(part["name"])}'
         type_name = f'{printable(part["type"]) or "no type"} ({part["dialect"]})'
-        if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
+        if width is None or measure_text(name) + measure_text(type_name) + 2 <= width:
             yield f'{name}  {type_name}'
         else:
             yield from (name, f'    {type_name}')
@@ -340,12 +340,12 @@ def _list_finding_lines(
         yield printable(f'{location}: {first.severity}: {text}{where}')
 
 
-def run(options: argparse.Namespace, console: Console) -> Result:
+def run(options: argparse.Namespace, console: Console) -> ToolResult:
     """Run the command."""
-    data, setup = read_robot_file(options.file), bridge_setup(options)
+    data, setup = read_robot_file(options.file), read_bridge_setup(options)
     document, findings = check(data, setup, strict=options.strict)
-    return Result(
-        text_lines(document, findings, options.file, console.out.width),
+    return ToolResult(
+        list_check_lines(document, findings, options.file, console.out.width),
         document,
         Exit.ERRORS if any(finding.severity == 'error' for finding in findings) else Exit.OK,
     )

@@ -38,7 +38,7 @@ class OutputError(Exception):
     """The output cannot be written (a full disk, a closed stream)."""
 
 
-class Stream:
+class TextStream:
     """
     Lines of text to a stream.
 
@@ -125,11 +125,11 @@ class Console:
     :param err: Errors, warnings and notes.
     """
 
-    out: Stream
-    err: Stream
+    out: TextStream
+    err: TextStream
 
 
-def optional(module: str, extra: str) -> Any:
+def import_optional(module: str, extra: str) -> Any:
     """
     Import a module of an optional library.
 
@@ -165,12 +165,12 @@ class UsageError(Exception):
     """Wrong usage, in one sentence; ends a command with :attr:`Exit.USAGE`."""
 
 
-class FailedError(Exception):
+class ToolFailedError(Exception):
     """A running node does not do what was asked; ends a command with :attr:`Exit.ERRORS`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolResult:
     """
     The result of a command, for people and for programs.
 
@@ -193,7 +193,7 @@ class Result:
         return self.exit
 
 
-def columns_of(text: str) -> int:
+def measure_text(text: str) -> int:
     """Return the width of a text without control characters on a terminal, in columns."""
     wide = sum(unicodedata.east_asian_width(character) in 'WF' for character in text)
     marks = sum(unicodedata.combining(character) != 0 for character in text)
@@ -204,7 +204,7 @@ def shorten_middle(text: str, most: int) -> str:
     """Return a printable text of limited length; both ends of a name distinguish it."""
     shown = printable(text)
     end = (most - 1) // 2
-    return shown if columns_of(shown) <= most else f'{shown[: most - 1 - end]}…{shown[-end:]}'
+    return shown if measure_text(shown) <= most else f'{shown[: most - 1 - end]}…{shown[-end:]}'
 
 
 def shorten_end(text: str, most: int = 48) -> str:
@@ -213,7 +213,7 @@ def shorten_end(text: str, most: int = 48) -> str:
     return shown if len(shown) <= most else f'{shown[: most - 1]}…'
 
 
-def aligned(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
+def align_rows(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
     """
     Return one line per row; a column has the width of its widest cell.
 
@@ -221,18 +221,18 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list
     :param right: Columns to align right, for numbers.
     """
     cells = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(map(columns_of, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(measure_text, column)) for column in zip(*cells, strict=True)]
     lines = []
     for row in cells:
         padded = []
         for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            filling = ' ' * (width - columns_of(cell))
+            filling = ' ' * (width - measure_text(cell))
             padded.append(filling + cell if column in right else cell + filling)
         lines.append('  '.join(padded).rstrip())
     return lines
 
 
-def wrapped(text: str, width: int | None) -> str:
+def wrap_text(text: str, width: int | None) -> str:
     """
     Return a sentence in lines, all but the first indented; names and commands stay whole.
 
@@ -247,7 +247,7 @@ def wrapped(text: str, width: int | None) -> str:
     )
 
 
-def named_values(
+def parse_values(
     pairs: Sequence[str], names: Collection[str] | None, what: str, lost: Mapping[str, str]
 ) -> dict[str, float]:
     """
@@ -284,7 +284,7 @@ def named_values(
     return values
 
 
-def duration(text: str) -> float:
+def parse_duration(text: str) -> float:
     """
     Return an argument as seconds.
 
@@ -304,7 +304,7 @@ MakeLines = Callable[[int, int], Sequence[Line]]
 
 
 @contextmanager
-def live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]:
+def open_live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]:
     """
     Yield a function that updates the terminal in place, ``None`` if the output is not a terminal.
 
@@ -313,8 +313,10 @@ def live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]
     live: Any = nullcontext()
     try:
         if console.out.is_terminal:
-            screen = optional('rich.console', 'cli').Console(file=sys.stdout, highlight=False)
-            live = optional('rich.live', 'cli').Live(
+            screen = import_optional('rich.console', 'cli').Console(
+                file=sys.stdout, highlight=False
+            )
+            live = import_optional('rich.live', 'cli').Live(
                 console=screen, auto_refresh=False, vertical_overflow='ellipsis'
             )
     except UsageError as error:
@@ -324,7 +326,10 @@ def live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]
         # Without the last line of the terminal, because writing it would scroll.
         lines = make_lines(screen.width, screen.height - 1)
         # As Text, because rich interprets brackets in a str as a style.
-        text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
+        text, group = (
+            import_optional('rich.text', 'cli').Text,
+            import_optional('rich.console', 'cli').Group,
+        )
         shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
         live.update(group(*shown), refresh=True)
 
@@ -333,7 +338,7 @@ def live_table(console: Console) -> Iterator[Callable[[MakeLines], None] | None]
 
 
 @contextmanager
-def show_busy(stream: Stream) -> Iterator[None]:
+def show_busy(stream: TextStream) -> Iterator[None]:
     """
     Show a moving bar on a terminal from the second second on, if rich is installed.
 
@@ -357,7 +362,7 @@ def show_busy(stream: Stream) -> Iterator[None]:
 
 @contextmanager
 def progress(
-    stream: Stream, what: str, *, total: float | None = 1.0
+    stream: TextStream, what: str, *, total: float | None = 1.0
 ) -> Iterator[Callable[[float], None]]:
     """
     Show a progress bar on a terminal, if rich is installed.
@@ -370,8 +375,8 @@ def progress(
     bar: Any = nullcontext()
     with suppress(UsageError):
         if stream.is_terminal:
-            screen = optional('rich.console', 'cli').Console(stderr=True)
-            bar = optional('rich.progress', 'cli').Progress(console=screen, transient=True)
+            screen = import_optional('rich.console', 'cli').Console(stderr=True)
+            bar = import_optional('rich.progress', 'cli').Progress(console=screen, transient=True)
     with bar as shown:
         task = shown and shown.add_task(what, total=total)
         yield lambda done: shown and shown.update(task, completed=done)

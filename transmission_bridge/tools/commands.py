@@ -22,7 +22,7 @@ import inspect
 import re
 from typing import Any
 
-from transmission_bridge.tools.cli import Console, duration, Exit, Result, show_busy
+from transmission_bridge.tools.cli import Console, Exit, parse_duration, show_busy, ToolResult
 
 PROGRAM = 'transmission_bridge'
 
@@ -39,7 +39,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     'watch --node': {'default': ''},
     '--package-path': _REPEATED,
     '--port': {'type': int, 'default': 8080},
-    '--seconds': {'type': duration},
+    '--seconds': {'type': parse_duration},
     'demo --seconds': {'default': 8.0},
     '--to': {'choices': ('joint', 'actuator'), 'default': 'joint'},
     'map --to': {'required': True},
@@ -53,7 +53,7 @@ EXIT_CODES = (
 )
 
 
-class Command:
+class ToolCommand:
     """
     The help of a command; its module is imported when it runs.
 
@@ -97,11 +97,11 @@ class Command:
                 settings['nargs'] = '?' if not is_several else '*' if is_optional else '+'
             parser.add_argument(option, **settings)
 
-    def run(self, options: argparse.Namespace, console: Console) -> Result | Exit:
+    def run(self, options: argparse.Namespace, console: Console) -> ToolResult | Exit:
         """Run it."""
         module = importlib.import_module(f'transmission_bridge.tools.{self._module}')
         with show_busy(console.err) if self._module in COMPUTING else nullcontext():
-            done: Result | Exit = module.run(options, console)
+            done: ToolResult | Exit = module.run(options, console)
         return done
 
 
@@ -110,7 +110,7 @@ class Command:
 COMPUTING = ('check', 'card.command', 'compiler.command', 'plot')
 
 #: By name, in alphabetical order; complete after the import of this module.
-COMMANDS: dict[str, Command] = {}
+COMMANDS: dict[str, ToolCommand] = {}
 
 
 def _define_command(module: str) -> Callable[[Callable[[], None]], None]:
@@ -118,7 +118,7 @@ def _define_command(module: str) -> Callable[[Callable[[], None]], None]:
 
     def add(function: Callable[[], None]) -> None:
         name = function.__name__.removeprefix('_')
-        COMMANDS[name] = Command(name, module, function.__doc__ or '')
+        COMMANDS[name] = ToolCommand(name, module, function.__doc__ or '')
 
     return add
 

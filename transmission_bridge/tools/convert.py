@@ -21,18 +21,18 @@ from typing import Any
 from transmission_bridge.bridge import OfflineBridge
 from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.messages import JointStateRecord, record_from_message
+from transmission_bridge.messages import JointStateRecord, record_from_joint_state
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
-    FailedError,
-    optional,
+    import_optional,
     printable,
     progress,
+    ToolFailedError,
     UsageError,
 )
-from transmission_bridge.tools.files import check_regular, safe_output
-from transmission_bridge.tools.robot import bridge_setup, note_errors, read_robot_file
+from transmission_bridge.tools.files import check_regular_file, safe_output
+from transmission_bridge.tools.robot import note_errors, read_bridge_setup, read_robot_file
 
 _JOINT_STATE, _STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
 _DESCRIPTION = '/robot_description'
@@ -45,11 +45,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """
     Run the command.
 
-    :raises FailedError: If the recording cannot be read, or no message can be converted.
+    :raises ToolFailedError: If the recording cannot be read, or no message can be converted.
     """
     path, output, to = options.input, options.output, options.to
     pairs = _pair_topics(options.topic)
-    setup = bridge_setup(options, [*(pairs if to == 'joint' else pairs.values())])
+    setup = read_bridge_setup(options, [*(pairs if to == 'joint' else pairs.values())])
     if not pairs:
         drivers = [_add_root(topic) for topic in setup.options.actuator_state_topics]
         driver = drivers[0] if len(drivers) == 1 else '/actuator_states'
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             direction = ACTUATOR_TO_JOINT if to == 'joint' else JOINT_TO_ACTUATOR
 
             def read(message: bytes) -> JointStateRecord:
-                return record_from_message(_decode(message, _JOINT_STATE))
+                return record_from_joint_state(_decode(message, _JOINT_STATE))
 
             bridges = {
                 target: OfflineBridge(robot, direction, read, setup.options, target)
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                     console.err.line(printable(note))
                 if not converted:
                     other = {'joint': 'actuator', 'actuator': 'joint'}[to]
-                    raise FailedError(
+                    raise ToolFailedError(
                         'nothing was converted and no file was written: no message of '
                         f'{", ".join(pairs)} determines a {to} (--to {other} converts the reverse)'
                     )
@@ -191,16 +191,16 @@ def _report_damage(path: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise FailedError(
+        raise ToolFailedError(
             f"'{path}' cannot be read as a recording: {error}; no file was written"
         ) from None
 
 
 def _open_recording(path: str) -> Any:
     """Return the open reader of a folder of rosbag2 or of one of its files."""
-    rosbag2 = optional('rosbags.rosbag2', 'bags')
+    rosbag2 = import_optional('rosbags.rosbag2', 'bags')
     if not os.path.isdir(path):
-        check_regular(path)
+        check_regular_file(path)
     with _report_damage(path):
         reader = rosbag2.Reader(path)
         reader.open()
@@ -235,7 +235,7 @@ def _find_description(source: Any) -> bytes:
 
 @lru_cache(maxsize=1)
 def _load_types() -> Any:
-    types = optional('rosbags.typesys', 'bags')
+    types = import_optional('rosbags.typesys', 'bags')
     return types.get_typestore(types.Stores.LATEST)
 
 
@@ -253,7 +253,7 @@ def _create_like(source: Any, path: str) -> Iterator[Any]:
 
     :param path: A file or folder that does not exist, in an otherwise empty folder.
     """
-    rosbag2, suffix = optional('rosbags.rosbag2', 'bags'), Path(path).suffix
+    rosbag2, suffix = import_optional('rosbags.rosbag2', 'bags'), Path(path).suffix
     kind, is_file = _STORAGES.get(suffix, 'mcap'), suffix in _STORAGES
     # rosbags names the file after its folder.
     folder = Path(path).parent / 'bag' / Path(path).stem if is_file else Path(path)

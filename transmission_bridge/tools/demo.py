@@ -27,7 +27,7 @@ from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.resources import resource
 from transmission_bridge.signals import handle_signals, SIGNALS
 from transmission_bridge.tools import demo_formulas as formulas
-from transmission_bridge.tools.cli import Console, Exit, FailedError
+from transmission_bridge.tools.cli import Console, Exit, ToolFailedError
 from transmission_bridge.tools.demo_formulas import Terms
 from transmission_bridge.tools.watch import show_until_end, WatchClient
 from transmission_bridge.tools.watch_state import COLUMNS, WatchState
@@ -37,7 +37,7 @@ from transmission_bridge.tools.watch_state import COLUMNS, WatchState
 _AMPLITUDE = 0.5
 
 
-def command_at(t: float, start: Mapping[str, float]) -> dict[str, dict[str, float]]:
+def demo_command_at(t: float, start: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """
     Return the command of all joints, ``start + A (1 - cos ωt)``, each with its own frequency.
 
@@ -158,7 +158,7 @@ class _DemoClient(WatchClient):
         end = time.monotonic() + seconds
         while (now := time.monotonic()) < end:
             if self._start:
-                command = command_at(now - self._begun, self._start)
+                command = demo_command_at(now - self._begun, self._start)
                 rows = {interface: [*values.values()] for interface, values in command.items()}
                 message = self._kind(name=list(formulas.JOINTS), **rows)
                 message.header.stamp = self.node.get_clock().now().to_msg()
@@ -178,7 +178,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         while not all(comparison.compared for comparison in client.comparisons):
             require_alive()
             if time.monotonic() > limit:
-                raise FailedError(f'the bridge does not publish within {_START:g} s')
+                raise ToolFailedError(f'the bridge does not publish within {_START:g} s')
             client.spin_for(_PERIOD)
         shown = argparse.Namespace(**vars(options), once=False, filter='')
         show_until_end(shown, console, client)
@@ -211,7 +211,7 @@ def _run_bridge(namespace: str) -> Iterator[Callable[[], None]]:
             if process.poll() is not None:
                 log.seek(0)
                 output = log.read().decode(errors='replace')[-_TAIL:]
-                raise FailedError(f'the bridge ended with {process.returncode}: {output}')
+                raise ToolFailedError(f'the bridge ended with {process.returncode}: {output}')
 
         try:
             for number in received:

@@ -4,8 +4,9 @@
 """
 ``transmission_bridge export``: write tuned numbers into the description, or its ranges.
 
-``calibrate`` and ``tune`` write their numbers by :func:`render_numbers`, and ``compile`` finds the
-places of numbers by :func:`write_number`. Every byte beside the numbers stays unchanged.
+``calibrate`` and ``tune`` write their numbers by :func:`render_tuned_numbers`, and ``compile``
+finds the places of numbers by :func:`write_tuned_number`. Every byte beside the numbers stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import os
 import re
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
-from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
-from transmission_bridge.description.document import NumberEditor
+from transmission_bridge.description import load_description, MemberSpec, TransmissionSpec
+from transmission_bridge.description.document import DescriptionEditor
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.tools.calibration.servo_files import (
     CONFIG,
@@ -27,13 +28,13 @@ from transmission_bridge.tools.calibration.servo_files import (
 )
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import (
-    check_output,
+    check_output_path,
     Entry,
     format_parameter_file,
     is_parameter_file,
     write_output,
 )
-from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
+from transmission_bridge.tools.robot import read_bridge_setup, read_robot_file, robot_of_command
 from transmission_bridge.transmissions import (
     ACTUATOR_LIMITS,
     ParameterPath,
@@ -44,8 +45,11 @@ from transmission_bridge.transmissions import (
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
 
-def write_number(
-    editor: NumberEditor, spec: TransmissionSpec, tunables: Sequence[Tunable], path: ParameterPath
+def write_tuned_number(
+    editor: DescriptionEditor,
+    spec: TransmissionSpec,
+    tunables: Sequence[Tunable],
+    path: ParameterPath,
 ) -> bool:
     """
     Write one number in its place, or insert it if it had its default.
@@ -83,7 +87,7 @@ def write_number(
             whole = (int(row[2]) - 1) * len(spec.actuators) + index
             word = f'{rest[1]}_output{column[2]}'
             slots = [('matrix', whole), (rest[1], index), (word, 0), *slots]
-    owner: TransmissionSpec | TransmissionEnd = named[0] if named else spec
+    owner: TransmissionSpec | MemberSpec = named[0] if named else spec
     if any(editor.set_parameter(owner, name, index, value) for name, index in slots):
         return True
     return len(rest) <= 2 and editor.add_parameter(owner, rest[0], tuple(numbers.values()))
@@ -115,14 +119,14 @@ def export(data: bytes, values: Mapping[str, float | bool]) -> tuple[bytes, list
             raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
         wanted.append(robot.parameters[name])
     tuned = robot.with_parameters(strip_prefixes(values))
-    editor = NumberEditor(data)
+    editor = DescriptionEditor(data)
     changes = []
 
     def write(tunable: Tunable, before: float) -> None:
         spec = robot.description.transmission(tunable.transmission)
         name = PREFIX + tunable.name
         changes.append(f'{name}: {before!r} -> {tunable.value!r}')
-        if not write_number(editor, spec, tuned.tunables[spec.name], tunable.path):
+        if not write_tuned_number(editor, spec, tuned.tunables[spec.name], tunable.path):
             raise ParameterError(f'{name} cannot be written: it has no place in the description')
 
     for before in wanted:
@@ -152,7 +156,7 @@ def _list_tuned_differences(data: bytes, tuned: RobotTransmissions) -> list[Tuna
     return [x for key, x in wanted.items() if key not in read or read[key].value != x.value]
 
 
-def render_numbers(
+def render_tuned_numbers(
     output: str,
     data: bytes,
     numbers: Sequence[Entry],
@@ -176,7 +180,7 @@ def render_numbers(
     if is_parameter_file(output):
         return format_parameter_file(numbers, node, heading).encode()
     values = {name: value for name, value, _ in numbers}
-    editor = NumberEditor(export(data, {**(others or {}), **values})[0])
+    editor = DescriptionEditor(export(data, {**(others or {}), **values})[0])
     for joint, ends in (limits or {}).items():
         if not editor.set_joint_limits(joint, *ends):
             raise ParameterError(f"the limits of '{joint}' cannot be written: it has no <limit>")
@@ -190,9 +194,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if not options.params_file:
         raise UsageError('expected --params-file YAML, --lerobot FILE or --orca FILE, found none')
     if options.output:
-        check_output(options.output, force=options.force)
+        check_output_path(options.output, force=options.force)
     data = read_robot_file(options.file)
-    setup = bridge_setup(options)
+    setup = read_bridge_setup(options)
     result, changes, n_same = export(data, setup.numbers)
     if not options.output:
         console.out.write_bytes(result)
@@ -212,7 +216,7 @@ def _write_ranges(options: argparse.Namespace, console: Console) -> Exit:
     target = options.lerobot or options.orca
     if options.output or (options.lerobot and options.orca):
         raise UsageError('expected one of --output, --lerobot and --orca, found two')
-    check_output(target, force=options.force)
+    check_output_path(target, force=options.force)
     robot = robot_of_command(options, console)
     for refused in robot.refused:
         raise UsageError(f"'{refused.name}' is rejected: see 'transmission_bridge check'")

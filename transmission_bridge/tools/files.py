@@ -28,17 +28,17 @@ from typing import Any
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    describe_leaf,
+    describe_yaml_node,
     format_yaml_number,
     PARAMETERS,
     PREFIX,
     read_number,
-    read_parameters,
+    read_yaml_parameters,
 )
-from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.cli import import_optional, UsageError
 
 
-def check_regular(path: str | os.PathLike[str]) -> None:
+def check_regular_file(path: str | os.PathLike[str]) -> None:
     """
     Check that a path is a regular file: reading a pipe or a device may never end.
 
@@ -54,7 +54,9 @@ def check_regular(path: str | os.PathLike[str]) -> None:
 _DAMAGED = ValueError, LookupError, AttributeError, TypeError, RecursionError
 
 
-def parse_yaml(data: bytes, name: str, *, as_text: bool = False, most_aliases: int = 0) -> Any:
+def parse_yaml_file(
+    data: bytes, name: str, *, as_text: bool = False, most_aliases: int = 0
+) -> Any:
     """
     Return the content of a YAML file.
 
@@ -63,7 +65,7 @@ def parse_yaml(data: bytes, name: str, *, as_text: bool = False, most_aliases: i
     :param most_aliases: Largest number of aliases, because many could expand without limit.
     :raises UsageError: If it is not YAML, or has more aliases.
     """
-    yaml = optional('yaml', 'cli')
+    yaml = import_optional('yaml', 'cli')
     try:
         text = data.decode('utf-8-sig')
         count = sum(isinstance(token, yaml.AliasToken) for token in yaml.scan(text))
@@ -75,7 +77,7 @@ def parse_yaml(data: bytes, name: str, *, as_text: bool = False, most_aliases: i
         raise UsageError(f"'{name}': expected YAML, found: {reason}") from None
 
 
-def check_output(path: str, *, force: bool, marker: str = '') -> None:
+def check_output_path(path: str, *, force: bool, marker: str = '') -> None:
     """
     Check that a file or folder may be written.
 
@@ -106,17 +108,17 @@ def safe_output(path: str, *, force: bool, marker: str = '') -> Iterator[str]:
 
     :param path: The target.
     :param force: Whether to replace an existing one.
-    :param marker: As in :func:`check_output`.
+    :param marker: As in :func:`check_output_path`.
     :raises UsageError: If it cannot be written, or may not.
     """
-    check_output(path, force=force, marker=marker)
+    check_output_path(path, force=force, marker=marker)
     target = Path(os.path.realpath(path))
     with _report_write_errors(path):
         parent = tempfile.mkdtemp('.partial', f'.{target.name[:100]}.', target.parent)
     try:
         made = Path(parent) / target.name
         yield str(made)
-        check_output(path, force=force, marker=marker)
+        check_output_path(path, force=force, marker=marker)
         with _report_write_errors(path):
             if os.path.lexists(target) and (target.is_dir() or made.is_dir()):
                 aside = Path(parent) / 'replaced'
@@ -182,13 +184,15 @@ def read_parameter_file(data: bytes, name: str, options: Collection[str] = ()) -
         try:
             value = _parse_value(leaf, float if is_number else kinds[path])
         except ValueError as error:
-            raise UsageError(f'{where}: expected {error}, found {describe_leaf(leaf)}') from None
+            raise UsageError(
+                f'{where}: expected {error}, found {describe_yaml_node(leaf)}'
+            ) from None
         if values.setdefault(path, value) != value:
             raise UsageError(f'{where} is given twice, as {values[path]!r} and {value!r}')
     return values
 
 
-def place_of(data: bytes, name: str, parameter: str) -> str:
+def find_parameter_line(data: bytes, name: str, parameter: str) -> str:
     """
     Return the file and the first line of a parameter, for errors.
 
@@ -222,9 +226,9 @@ def _parse_value(leaf: Any, kind: type) -> Any:
 
 def _iterate_yaml_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
     """Yield name and YAML node of every parameter in the file."""
-    optional('yaml', 'cli')
+    import_optional('yaml', 'cli')
     try:
-        nodes = read_parameters(data)
+        nodes = read_yaml_parameters(data)
     except ValueError as error:
         raise UsageError(f"'{name}' cannot be used: {error}") from None
     if not nodes:
@@ -263,7 +267,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return f'[{", ".join(map(_format_value, value))}]'
     if isinstance(value, str):
-        yaml = optional('yaml', 'cli')
+        yaml = import_optional('yaml', 'cli')
         # Always quoted, so that no text is read as a number; and on one line.
         quoted: str = yaml.safe_dump(value, default_style='"', width=math.inf)
         return quoted.rstrip('\n')

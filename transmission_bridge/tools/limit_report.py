@@ -18,10 +18,20 @@ import numpy as np
 from transmission_bridge.bridge import compute_motor_bounds
 from transmission_bridge.description import Finding
 from transmission_bridge.interfaces import FIELDS
-from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
-from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
+from transmission_bridge.kinematics import (
+    bound_actuators,
+    compute_gain_ratios,
+    effort_box,
+    GainRatios,
+)
+from transmission_bridge.tools.units import (
+    list_report_units,
+    report_actuator_unit,
+    report_joint_unit,
+    UNKNOWN_UNIT,
+)
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
-from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
+from transmission_bridge.transmissions.robot import image_box, sample_allowed_positions, sample_box
 from transmission_bridge.types import Array
 
 #: Names of the limits of a member.
@@ -35,7 +45,7 @@ def _ratio_unit(above: str, below: str) -> str:
     return '/'.join(f'({unit})' if ' ' in unit else unit for unit in (above, below))
 
 
-class TransmissionLimits(NamedTuple):
+class TransmissionLimitReport(NamedTuple):
     """
     The limits of the joints and actuators of a transmission, in role order.
 
@@ -67,10 +77,10 @@ class TransmissionLimits(NamedTuple):
 
 
 def describe_limits(
-    robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
+    robot: RobotTransmissions, binding: Binding, limits: TransmissionLimitReport
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the JSON of limits: numbers as of :func:`describe_range`."""
-    joints = [(x.name, joint_unit(robot.description, x.name)) for x in binding.spec.joints]
+    joints = [(x.name, report_joint_unit(robot.description, x.name)) for x in binding.spec.joints]
     actuators = [(actuator.name, limits.unit) for actuator in binding.spec.actuators]
     document: dict[str, list[dict[str, Any]]] = {}
     for key, members, box in (
@@ -82,7 +92,7 @@ def describe_limits(
         for (name, unit), (ends, *rates) in zip(members, box.swapaxes(0, 1).tolist(), strict=True):
             values = ([end] for end in _clear_zeros(ends))
             numbers = zip(COLUMNS, map(describe_range, (*values, *rates)), strict=True)
-            units = dict(zip(FIELDS, units_of(unit), strict=True))
+            units = dict(zip(FIELDS, list_report_units(unit), strict=True))
             document[key].append({'name': name, **dict(numbers), 'units': units})
     document['ratios'] = [
         {
@@ -126,7 +136,9 @@ def format_range(value: Any) -> str:
     return ' .. '.join(dict.fromkeys(f'{end:.4g}' for end in ends))
 
 
-def transmission_limits(robot: RobotTransmissions, binding: Binding) -> TransmissionLimits:
+def report_transmission_limits(
+    robot: RobotTransmissions, binding: Binding
+) -> TransmissionLimitReport:
     """
     Return the limits of a transmission's joints and actuators.
 
@@ -136,7 +148,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints.
     """
-    limits, failure = read_joint_limits(robot, binding), ''
+    limits, failure = read_reported_limits(robot, binding), ''
     bounds = _take_rows(compute_motor_bounds(robot), binding.actuators)
     with np.errstate(all='ignore'):
         try:
@@ -146,12 +158,12 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
             failure += f'{type(error).__name__}: {error}'
             actuators, ratios = np.full((3, bounds.shape[1], 2), math.nan), np.zeros((0, 0, 2))
             lost, within = 0.0, np.full_like(limits, math.nan)
-    unit = actuator_unit(robot.description, binding)
+    unit = report_actuator_unit(robot.description, binding)
     boxes = _make_box(limits), _make_box(bounds), actuators
-    return TransmissionLimits(unit, *boxes, ratios, lost, within, failure)
+    return TransmissionLimitReport(unit, *boxes, ratios, lost, within, failure)
 
 
-def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
+def read_reported_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
     return _take_rows(robot.joint_limits, binding.joints)
 
@@ -163,7 +175,7 @@ def _take_rows(bounds: Array, members: Any) -> Array:
 
 
 def _make_box(limits: Array) -> Array:
-    """Return lower, upper, velocity and effort as in :class:`TransmissionLimits`."""
+    """Return lower, upper, velocity and effort as in :class:`TransmissionLimitReport`."""
     return np.stack([limits[:2].T, *(np.stack([row, row], axis=-1) for row in limits[2:])])
 
 
@@ -181,7 +193,8 @@ def _compute_limits(
 
     :param limits: Of the joints, shape ``(4, n)``.
     :param bounds: Of the actuators, shape ``(4, m)``.
-    :returns: ``actuators``, ``ratios``, ``lost`` and ``within`` of :class:`TransmissionLimits`.
+    :returns: ``actuators``, ``ratios``, ``lost`` and ``within`` of
+        :class:`TransmissionLimitReport`.
     """
     lower, upper, velocity, effort = limits
     m, n = transmission.n_actuators, transmission.n_joints
@@ -190,27 +203,29 @@ def _compute_limits(
         zero = np.zeros((1, m))
         jacobian = transmission.jacobian(zero)
         rest = transmission.actuator_to_joint('position', zero)[0]
-        ends = tight_box(jacobian[0], lower - rest, upper - rest)
+        ends = bound_actuators(jacobian[0], lower - rest, upper - rest)
         position = _compute_ends(ends if (lower <= upper).all() else (), (m,))
         left = np.stack(_map_box(jacobian[0], *bounds[:2])) + rest
     else:
-        a = allowed_positions(transmission, lower, upper)
-        jacobian = compute_ratios(transmission, a).jacobian
+        a = sample_allowed_positions(transmission, lower, upper)
+        jacobian = compute_gain_ratios(transmission, a).jacobian
         jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
         position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / len(a) if len(a) else 0.0
-        ratio = _compute_ends(Ratios(jacobian).per_joint, (m, n))
+        ratio = _compute_ends(GainRatios(jacobian).per_joint, (m, n))
         a = a[((a >= bounds[0]) & (a <= bounds[1])).all(axis=-1)]
         left = _compute_ends(transmission.actuator_to_joint('position', a)[:, :n], (n,)).T
-    speed = _compute_ends(tight_box(jacobian, -velocity, velocity)[1], (m,))
+    speed = _compute_ends(bound_actuators(jacobian, -velocity, velocity)[1], (m,))
     force = _compute_ends(effort_box(jacobian, effort), (m,))
     within = np.outer([-math.inf, math.inf, math.inf, math.inf], np.ones(n))
     if np.isfinite(bounds).any():
-        rates = compute_joint_limits(Ratios(jacobian), *bounds[2:])
+        rates = compute_reported_joint_limits(GainRatios(jacobian), *bounds[2:])
         within = np.stack([*left, *(rate.min(axis=0, initial=math.inf) for rate in rates)])
     return np.stack([position, speed, force]), ratio, lost, within
 
 
-def compute_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[Array, Array]:
+def compute_reported_joint_limits(
+    ratios: GainRatios, speed: Array, effort: Array
+) -> tuple[Array, Array]:
     """
     Return the largest speeds and efforts of joints, each for the best motion of the others.
 
@@ -224,7 +239,7 @@ def compute_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[A
     """
     shape = ratios.jacobian.shape[:2]
     velocity = [_map_box(jacobian, -speed, speed)[1] for jacobian in ratios.jacobian]
-    force = [tight_box(jacobian.T, -effort, effort)[1] for jacobian in ratios.jacobian]
+    force = [bound_actuators(jacobian.T, -effort, effort)[1] for jacobian in ratios.jacobian]
     return np.reshape(velocity, shape), np.reshape(force, shape)
 
 
@@ -233,7 +248,7 @@ def _map_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]
     n, m = jacobian.shape
     if m <= n:  # the actuators determine the joints
         return image_box(jacobian, lower, upper)
-    return tight_box(np.asarray(np.linalg.pinv(jacobian), dtype=np.float64), lower, upper)
+    return bound_actuators(np.asarray(np.linalg.pinv(jacobian), dtype=np.float64), lower, upper)
 
 
 # -- Findings ------------------------------------------------------------------------------------
@@ -251,8 +266,8 @@ _ADVISED = 1e-3
 _HALVINGS = 20
 
 
-def limit_findings(
-    robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
+def warn_of_wide_limits(
+    robot: RobotTransmissions, binding: Binding, limits: TransmissionLimitReport
 ) -> Iterator[Finding]:
     """
     Yield a warning for each limit of a joint that is wider than its actuators allow.
@@ -275,12 +290,12 @@ def limit_findings(
             'the limits of its joints allow: they are near a dead centre; narrow these limits'
         )
         yield Finding.about(spec, 'warning', text)
-    box = read_joint_limits(robot, binding)
+    box = read_reported_limits(robot, binding)
     share, reach = _compute_reach(binding.transmission, box[:2])
     rows = zip(spec.joints, box.T.tolist(), reach.tolist(), limits.within.T.tolist(), strict=True)
     for joint, (lower, upper, *rates), (low, high), (least, greatest, *most) in rows:
         element: Any = elements.get(joint.name, spec)
-        units = units_of(joint_unit(robot.description, joint.name))
+        units = list_report_units(report_joint_unit(robot.description, joint.name))
         if lower < low or high < upper:
             text = (
                 f"the position limit of joint '{joint.name}' is wider than its mechanism reaches"
@@ -305,7 +320,7 @@ def limit_findings(
         yield Finding.about(spec, 'info', f'{text} positions within its joint limits')
 
 
-def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
+def warn_of_shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
     """Yield a warning for each actuator with different limits in several transmissions."""
     first: dict[str, tuple[str, list[float]]] = {}
     for binding in robot.bindings:
@@ -326,7 +341,7 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
     if transmission.is_constant or not np.isfinite(box).all() or (lower >= upper).any():
         return 1.0, ends
     if transmission.n_actuators < len(lower):  # most positions in the box contradict each other
-        a = allowed_positions(transmission, lower, upper)
+        a = sample_allowed_positions(transmission, lower, upper)
         share, samples = 1.0, transmission.actuator_to_joint('position', a)[:, : len(lower)]
         reached = np.stack([samples.min(axis=0), samples.max(axis=0)], axis=-1) if len(a) else ends
     else:

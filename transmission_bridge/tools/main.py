@@ -26,15 +26,15 @@ from transmission_bridge.errors import (
     DescriptionError,
     TransmissionBridgeError,
 )
-from transmission_bridge.signals import clean_end
+from transmission_bridge.signals import end_by_signal
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
-    FailedError,
-    optional,
+    import_optional,
     OutputError,
     printable,
-    Stream,
+    TextStream,
+    ToolFailedError,
     UsageError,
 )
 from transmission_bridge.tools.commands import COMMANDS, PROGRAM
@@ -58,15 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: Without the program's name; by default the arguments of the process.
     :returns: The exit code, see :class:`~transmission_bridge.tools.cli.Exit`.
     """
-    console = Console(Stream(sys.stdout, is_result=True), Stream(sys.stderr))
+    console = Console(TextStream(sys.stdout, is_result=True), TextStream(sys.stderr))
     try:
-        with clean_end():
+        with end_by_signal():
             code = _run_arguments(list(sys.argv[1:] if arguments is None else arguments), console)
         console.out.flush()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except (UsageError, FailedError, OutputError, TransmissionBridgeError) as error:
-        is_error = isinstance(error, DescriptionError | FailedError)
+    except (UsageError, ToolFailedError, OutputError, TransmissionBridgeError) as error:
+        is_error = isinstance(error, DescriptionError | ToolFailedError)
         code = Exit.ERRORS if is_error else Exit.USAGE
         with contextlib.suppress(OutputError):
             console.out.flush()
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_arguments(arguments: list[str], console: Console) -> Exit:
     if '_ARGCOMPLETE' in os.environ:  # a shell asks for completions, which ends the process
         words = os.environ.get('COMP_LINE', '').split()
-        optional('argcomplete', 'cli').autocomplete(_build_parsers(console, words)[0])
+        import_optional('argcomplete', 'cli').autocomplete(_build_parsers(console, words)[0])
     first = arguments[0] if arguments else ''
     if first in COMMANDS:
         return _run_command(first, arguments[1:], console)

@@ -13,30 +13,35 @@ import numpy as np
 
 from transmission_bridge.bridge import compute_motor_bounds, DriverUnits
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR, quantity_of
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, find_quantity, JOINT_TO_ACTUATOR
 from transmission_bridge.tools.cli import (
-    aligned,
+    align_rows,
     Console,
     Exit,
-    named_values,
+    parse_values,
     printable,
-    Result,
+    ToolResult,
     UsageError,
 )
 from transmission_bridge.tools.robot import note_errors, robot_of_command
-from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
+from transmission_bridge.tools.units import (
+    list_report_units,
+    report_actuator_unit,
+    report_joint_unit,
+    UNKNOWN_UNIT,
+)
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.robot import row_of
+from transmission_bridge.transmissions.robot import interface_row
 from transmission_bridge.types import Array
 
 
-def run(options: argparse.Namespace, console: Console) -> Result:
+def run(options: argparse.Namespace, console: Console) -> ToolResult:
     """Run the command."""
     robot = robot_of_command(options, console)
     names = robot.joint_names if options.to == 'joint' else robot.actuator_names
     units = DriverUnits(robot)
     mapped, reasons = _map_values(robot, options, units)
-    row = row_of(options.interface)
+    row = interface_row(options.interface)
     unit_of = {name: _find_unit(robot, name, options.interface, options.to) for name in names}
     for note in note_errors(robot, options.file):
         console.err.line(printable(note))
@@ -55,7 +60,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     computed = {name: value for name, value in pairs if math.isfinite(value)}
     # A driver sends and accepts whole ticks; the JSON has the exact number.
     shown = [f'{x:.0f}' if unit_of[name] == 'tick' else repr(x) for name, x in computed.items()]
-    lines = aligned([*zip(computed, shown, (unit_of[name] for name in computed), strict=True)])
+    lines = align_rows([*zip(computed, shown, (unit_of[name] for name in computed), strict=True)])
     if unknown := [printable(name) for name in names if name not in computed]:
         because = f' ({printable(reasons)})' if reasons else ''
         # The missing inputs of the transmissions that have some of their inputs.
@@ -67,7 +72,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
                 partners |= dict.fromkeys(name for name in inputs if name not in given)
         because += f'; also give {printable(", ".join(partners))}' if partners else ''
         lines.append(f'not computable from these values: {", ".join(unknown)}{because}')
-    return Result(lines, computed, Exit.OK if computed else Exit.ERRORS)
+    return ToolResult(lines, computed, Exit.OK if computed else Exit.ERRORS)
 
 
 def _map_values(
@@ -87,16 +92,16 @@ def _map_values(
     else:
         direction, mapping = JOINT_TO_ACTUATOR, robot.joint_to_actuator
         side, names, lost = 'joint', robot.joint_names, robot.lost_joints
-    quantity_of(options.interface, direction)
+    find_quantity(options.interface, direction)
 
     def read(pairs: Sequence[str], row: int) -> Array:
-        values = named_values(pairs, names, side, lost)
+        values = parse_values(pairs, names, side, lost)
         given = np.array([values.get(name, math.nan) for name in names])
         return units.in_si(given, row) if side == 'actuator' else given
 
     at = read(options.at, 0) if options.at else None
     rate = read(options.rate, 1) if options.rate else None
-    report, values = MapReport(), read(options.values, row_of(options.interface))
+    report, values = MapReport(), read(options.values, interface_row(options.interface))
     # An overflow becomes infinite, and is treated as unknown.
     with np.errstate(all='ignore'):
         try:
@@ -110,17 +115,20 @@ def _map_values(
 
 def _find_unit(robot: RobotTransmissions, name: str, interface: str, side: str) -> str:
     """Return the unit in which the bridge maps an interface of a joint or an actuator."""
-    row, per_second = row_of(interface), '/s' * (interface == 'acceleration')
+    row, per_second = interface_row(interface), '/s' * (interface == 'acceleration')
     if side == 'joint':
-        return units_of(joint_unit(robot.description, name))[row] + per_second
+        return list_report_units(report_joint_unit(robot.description, name))[row] + per_second
     units = robot.units.get(name)
     if units is not None and units.all_units[row].text:
         return units.all_units[row].text + per_second
     positions = {
-        actuator_unit(robot.description, binding)
+        report_actuator_unit(robot.description, binding)
         for binding in robot.bindings
         if name in (member.name for member in binding.spec.actuators)
     }
     if units is not None and units.slides is not None:
         positions = {'m' if units.slides else 'rad'}
-    return units_of(positions.pop() if len(positions) == 1 else UNKNOWN_UNIT)[row] + per_second
+    return (
+        list_report_units(positions.pop() if len(positions) == 1 else UNKNOWN_UNIT)[row]
+        + per_second
+    )

@@ -19,13 +19,19 @@ from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import (
     ACTIVE,
     BridgeClient,
-    open_bridge,
-    read_parameter_value,
+    open_bridge_client,
+    parse_parameter_value,
     require_answer,
 )
-from transmission_bridge.tools.cli import Console, Exit, FailedError, optional, UsageError
+from transmission_bridge.tools.cli import (
+    Console,
+    Exit,
+    import_optional,
+    ToolFailedError,
+    UsageError,
+)
 from transmission_bridge.tools.files import (
-    check_output,
+    check_output_path,
     format_parameter_file,
     format_parameters,
     write_output,
@@ -34,7 +40,7 @@ from transmission_bridge.tools.files import (
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    optional('yaml', 'cli')
+    import_optional('yaml', 'cli')
     verb, words = options.verb, options.words
     is_good, expected = {
         'get': (bool(words), 'NAME ...'),
@@ -46,19 +52,19 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.output:
         if verb != 'dump':
             raise UsageError(f'--output: expected param dump, found param {verb}')
-        check_output(options.output, force=options.force)
+        check_output_path(options.output, force=options.force)
     values: dict[str, Any] = {}
     for name, value in zip(words[::2], words[1::2], strict=True) if verb == 'set' else ():
         if name in values:
             raise UsageError(f"'{name}' is given twice")
-        values[name] = read_parameter_value(value)
-    with open_bridge('param', options.node, console) as client:
+        values[name] = parse_parameter_value(value)
+    with open_bridge_client('param', options.node, console) as client:
         available = require_answer(client, client.send_request, 'list_parameters')
         if verb == 'dump':
             prefix = words[0] if words else PREFIX
             dumped = require_answer(client, client.get_parameters, [], prefix=prefix)
             if not dumped:
-                raise FailedError(
+                raise ToolFailedError(
                     f"{client.bridge} has no parameters that begin with '{prefix}'"
                     + _explain_absence(client, prefix, available)
                 )

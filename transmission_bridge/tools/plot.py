@@ -23,16 +23,16 @@ import warnings
 import numpy as np
 
 from transmission_bridge.errors import counted, UnknownNameError
-from transmission_bridge.kinematics import compute_ratios
+from transmission_bridge.kinematics import compute_gain_ratios
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
-    optional,
+    import_optional,
     printable,
     shorten_middle,
     UsageError,
 )
-from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.files import check_output_path, write_output
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.transmissions import Binding, Domain, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
@@ -51,7 +51,7 @@ TRIES = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class PlotCurves:
     """
     Curves over one coordinate, in SI; the other coordinates of its side are in the middle.
 
@@ -71,7 +71,7 @@ class Curves:
     limits: tuple[float, ...]
 
 
-def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ...]:
+def make_plot_curves(robot: RobotTransmissions, binding: Binding) -> tuple[PlotCurves, ...]:
     """
     Return the curves of a transmission if its ratio depends on position.
 
@@ -106,13 +106,13 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
         at[:, column] = np.linspace(ends[0, column], ends[1, column], POINTS)
         if by_joint:
             other = transmission.joint_to_actuator('position', at)
-            ratios = compute_ratios(transmission, other).inverse[:, :MOST_CURVES, column]
+            ratios = compute_gain_ratios(transmission, other).inverse[:, :MOST_CURVES, column]
         else:
             other = transmission.actuator_to_joint('position', at)
             ratios = transmission.jacobian(at)[:, :MOST_CURVES, column]
         x, positions, names = at[:, column], other[:, :MOST_CURVES], others[:MOST_CURVES]
         bounds = tuple(limits[column].tolist()) if by_joint else ()
-        curves.append(Curves(moved[column], x, names, positions, ratios, bounds))
+        curves.append(PlotCurves(moved[column], x, names, positions, ratios, bounds))
     return tuple(curves)
 
 
@@ -130,7 +130,7 @@ _NEUTRAL = {'mechanical_reduction': 1.0, 'offset': 0.0}
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class PlotBox:
     """A transmission, a joint or an actuator: its name, and its numbers or units."""
 
     name: str
@@ -143,7 +143,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PlotBlock:
     """
     A transmission with its actuators and joints.
 
@@ -151,10 +151,10 @@ class Block:
     :param is_rejected: Whether it cannot be used; its numbers are then unknown.
     """
 
-    box: Box
-    actuators: tuple[Box, ...]
-    joints: tuple[Box, ...]
-    curves: tuple[Curves, ...] = ()
+    box: PlotBox
+    actuators: tuple[PlotBox, ...]
+    joints: tuple[PlotBox, ...]
+    curves: tuple[PlotCurves, ...] = ()
     is_rejected: bool = False
 
     @property
@@ -164,22 +164,22 @@ class Block:
         return max(self.box.height, *sides) + GAP
 
 
-def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, ...]:
+def make_plot_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[PlotBlock, ...]:
     """Return the blocks of transmissions in the order of the robot, then of rejected ones."""
     blocks = [_make_block(robot, each) for each in robot.bindings if each.spec.name in names]
     for spec in robot.refused:
         if spec.name in names:
             line = '' if spec.line is None else f', line {spec.line}'
-            box = Box(spec.name, (spec.type.rpartition('/')[2], f'REJECTED{line}'))
+            box = PlotBox(spec.name, (spec.type.rpartition('/')[2], f'REJECTED{line}'))
             actuators, joints = (
-                tuple(Box(str(getattr(member, 'name', member))) for member in side)
+                tuple(PlotBox(str(getattr(member, 'name', member))) for member in side)
                 for side in (spec.actuators, spec.joints)
             )
-            blocks.append(Block(box, actuators, joints, is_rejected=True))
+            blocks.append(PlotBlock(box, actuators, joints, is_rejected=True))
     return tuple(blocks)
 
 
-def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
+def _make_block(robot: RobotTransmissions, binding: Binding) -> PlotBlock:
     spec, texts = binding.spec, dict[ParameterPath, list[str]]()
     for tunable in robot.tunables[spec.name]:
         owner = tunable.path[:2] if tunable.path[0] in ('joints', 'actuators') else ()
@@ -192,13 +192,15 @@ def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
         text = f'driver in {", ".join(unit.text for unit in units.all_units if unit.text)}'
         texts.setdefault(('actuators', name), []).append(text)
 
-    def make_boxes(side: str) -> tuple[Box, ...]:
+    def make_boxes(side: str) -> tuple[PlotBox, ...]:
         names = (member.name for member in getattr(spec, side))
-        return tuple(Box(name, _wrap_numbers(texts.get((side, name), ()))) for name in names)
+        return tuple(PlotBox(name, _wrap_numbers(texts.get((side, name), ()))) for name in names)
 
     lines = (spec.type.rpartition('/')[2], *_wrap_numbers(texts.get((), ())))
-    curves = make_curves(robot, binding)
-    return Block(Box(spec.name, lines), make_boxes('actuators'), make_boxes('joints'), curves)
+    curves = make_plot_curves(robot, binding)
+    return PlotBlock(
+        PlotBox(spec.name, lines), make_boxes('actuators'), make_boxes('joints'), curves
+    )
 
 
 def _wrap_numbers(texts: Sequence[str]) -> tuple[str, ...]:
@@ -228,7 +230,7 @@ _LIMIT, _EDGE = '#b03a3a', '#5a6270'
 _COLORS = {ACTUATOR: '#e8eef7', MIDDLE: '#fdf3e1', JOINT: '#eaf4e6'}
 
 
-def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
+def draw_curves(position: Any, ratio: Any, title: str, curves: PlotCurves) -> None:
     """
     Draw the positions on one pair of axes and the ratios on another, with the limits of ``moved``.
 
@@ -262,7 +264,7 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
 
 
 def render_diagram(
-    title: str, blocks: Sequence[Block], pass_through: Sequence[str], file_format: str
+    title: str, blocks: Sequence[PlotBlock], pass_through: Sequence[str], file_format: str
 ) -> bytes:
     """
     Return a picture of the drive, and below it the curves of ratios that depend on position.
@@ -279,14 +281,16 @@ def render_diagram(
     panels = [(block, curves) for block in blocks for curves in block.curves]
     body = TITLE + sum(block.height for block in blocks) + TEXT_LINE * len(lines) + MARGIN
     height = body + PANEL * len(panels)
-    matplotlib = optional('matplotlib', 'plot')
+    matplotlib = import_optional('matplotlib', 'plot')
     # Without date and random identifiers; a name may contain $.
     settings = {'svg.hashsalt': 'transmission_bridge', 'text.parse_math': False}
     settings, output = {**matplotlib.rcParamsDefault, **settings}, io.BytesIO()
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # Missing characters of the font are drawn as boxes.
         warnings.filterwarnings('ignore', message='Glyph')
-        figure = optional('matplotlib.figure', 'plot').Figure(figsize=(WIDTH, height), dpi=110.0)
+        figure = import_optional('matplotlib.figure', 'plot').Figure(
+            figsize=(WIDTH, height), dpi=110.0
+        )
         axes = figure.add_axes((0.0, 1.0 - body / height, 1.0, body / height))
         axes.set(xlim=(0.0, WIDTH), ylim=(0.0, body))
         axes.set_axis_off()
@@ -306,8 +310,8 @@ def render_diagram(
     return output.getvalue()
 
 
-def _draw_block(axes: Any, block: Block, top: float) -> None:
-    patches = optional('matplotlib.patches', 'plot')
+def _draw_block(axes: Any, block: PlotBlock, top: float) -> None:
+    patches = import_optional('matplotlib.patches', 'plot')
     edge = {'ec': _LIMIT, 'ls': '--'} if block.is_rejected else {'ec': _EDGE}
     middle = top - 0.5 * block.height
     for boxes, left, ends in (
@@ -352,8 +356,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     # Without characters that a file name cannot contain.
     stem = re.sub(r'[^\w.-]+', '_', robot.description.name).strip('._')[:100] or 'robot'
     output = options.output or f'{stem}.svg'
-    check_output(output, force=options.force)
-    blocks = make_blocks(robot, options.transmission or names)
+    check_output_path(output, force=options.force)
+    blocks = make_plot_blocks(robot, options.transmission or names)
     passed = () if options.transmission else robot.pass_through
     image = render_diagram(robot.description.name, blocks, passed, ending[1:])
     write_output(output, image, force=options.force)

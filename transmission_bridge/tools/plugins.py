@@ -11,17 +11,26 @@ from dataclasses import asdict
 import inspect
 from itertools import chain
 
-from transmission_bridge.drivers import DriverError, find_driver, list_drivers
-from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, wrapped
+from transmission_bridge.drivers import DriverError, find_driver_class, list_driver_plugins
+from transmission_bridge.tools.cli import (
+    align_rows,
+    Console,
+    Exit,
+    printable,
+    ToolResult,
+    wrap_text,
+)
 from transmission_bridge.transmissions import PluginInfo, Registry
 
 
-def run(_: argparse.Namespace, console: Console) -> Result:
+def run(_: argparse.Namespace, console: Console) -> ToolResult:
     """Run the command."""
     plugins, drivers = Registry().describe(), []
-    for plugin, entries in sorted(list_drivers().items()):
+    for plugin, entries in sorted(list_driver_plugins().items()):
         try:
-            documentation = inspect.cleandoc(getattr(find_driver(plugin), '__doc__', None) or '')
+            documentation = inspect.cleandoc(
+                getattr(find_driver_class(plugin), '__doc__', None) or ''
+            )
             texts = {'description': documentation.partition('\n')[0]}
         except DriverError as error:
             texts = {'error': str(error)}
@@ -29,7 +38,7 @@ def run(_: argparse.Namespace, console: Console) -> Result:
             package = (entry.dist.name, entry.dist.version) if entry.dist else ('', '')
             drivers.append(PluginInfo(plugin, entry.value, *package, **texts))
     width = console.out.width
-    return Result(
+    return ToolResult(
         chain(
             _list_plugin_lines('TYPE', plugins, width),
             _list_plugin_lines('DRIVER', drivers, width) if drivers else (),
@@ -47,13 +56,13 @@ def _list_plugin_lines(
 ) -> Iterator[str]:
     rows = [(kind, 'PACKAGE', 'VERSION')]
     rows += [(plugin.type_name, plugin.package, plugin.version) for plugin in plugins]
-    heading, *lines = aligned(rows)
+    heading, *lines = align_rows(rows)
     yield heading
     for plugin, line in zip(plugins, lines, strict=True):
         yield line
         # Descriptions are reStructuredText.
         description = plugin.description.replace('``', '')
         text = f'cannot be used: {plugin.error}' if plugin.error else description
-        yield wrapped(f'    {printable(text)}', width)
+        yield wrap_text(f'    {printable(text)}', width)
         for detail in plugin.details.splitlines():
             yield f'    | {printable(detail)}'

@@ -17,19 +17,19 @@ from dataclasses import dataclass, replace
 import sys
 from typing import Any
 
-from transmission_bridge.bridge import load_transmissions
+from transmission_bridge.bridge import load_untuned_maps
 from transmission_bridge.bridge.options import (
     BridgeOptions,
     list_parameter_names,
     PREFIX,
-    split_pairs,
+    split_option_pairs,
     strip_prefixes,
-    warn_of_lost_names,
+    warn_of_unbridged_options,
 )
-from transmission_bridge.bridge.states import DriverIndex, list_wrap_periods
+from transmission_bridge.bridge.states import DriverStateIndex, list_wrap_periods
 from transmission_bridge.description import load_description
-from transmission_bridge.description.document import MAX_BYTES, read_file
-from transmission_bridge.drivers import find_drivers, list_encoder_periods
+from transmission_bridge.description.document import MAX_BYTES, read_urdf_file
+from transmission_bridge.drivers import find_block_drivers, list_encoder_periods
 from transmission_bridge.errors import (
     ParameterError,
     shortened,
@@ -37,7 +37,7 @@ from transmission_bridge.errors import (
     UnknownNameError,
 )
 from transmission_bridge.tools.cli import Console, printable, UsageError
-from transmission_bridge.tools.files import place_of, read_parameter_file
+from transmission_bridge.tools.files import find_parameter_line, read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: The file name for standard input.
@@ -54,7 +54,7 @@ def read_robot_file(name: str) -> bytes:
     try:
         if name == STANDARD_INPUT and sys.stdin is not None:
             return sys.stdin.buffer.read(MAX_BYTES + 1)
-        return read_file(name)
+        return read_urdf_file(name)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or str(error)
         raise UsageError(f"cannot read '{name}': {reason}") from None
@@ -101,7 +101,7 @@ class BridgeSetup:
 
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
-        of_drivers = list_encoder_periods(find_drivers(robot, {}))
+        of_drivers = list_encoder_periods(find_block_drivers(robot, {}))
         return of_drivers | list_wrap_periods(robot, self.options)
 
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
@@ -111,8 +111,8 @@ class BridgeSetup:
         :param topic: The topic of its states.
         :raises TransmissionBridgeError: If the options do not fit the robot.
         """
-        renamed = split_pairs('actuator_names', self.options.actuator_names)
-        plan = DriverIndex(robot.actuator_names, renamed, robot.lost_actuators)
+        renamed = split_option_pairs('actuator_names', self.options.actuator_names)
+        plan = DriverStateIndex(robot.actuator_names, renamed, robot.lost_actuators)
         topics = {topic.strip('/'): topic for topic in self.options.actuator_state_topics}
         return plan.map_driver_names(topics.get(topic.strip('/'), topic))
 
@@ -126,9 +126,9 @@ class BridgeSetup:
         :raises UsageError: If a number or an option does not fit the robot.
         """
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
-            robot = load_transmissions(load_description(description), self.options)
+            robot = load_untuned_maps(load_description(description), self.options)
             self.periods(robot)
-        lost = warn_of_lost_names(self.options, robot.lost_actuators)
+        lost = warn_of_unbridged_options(self.options, robot.lost_actuators)
         notes = [finding.text for finding in lost]
         tunables, unused = list_parameter_names(robot).tunables, f"'{self.file}': not used"
         if unknown := [name for name in self.numbers if name not in tunables]:
@@ -152,7 +152,9 @@ def _name_line(name: str, data: bytes, *errors: type[TransmissionBridgeError]) -
         parameter = getattr(error, 'parameter', '')
         if transmission := getattr(error, 'transmission', ''):
             parameter = f'{PREFIX}{transmission}.{parameter}'
-        where = f'{place_of(data, name, parameter)}: ' if name else ''  # else a command line
+        where = (
+            f'{find_parameter_line(data, name, parameter)}: ' if name else ''
+        )  # else a command line
         raise UsageError(f'{where}{error}') from None
 
 
@@ -163,7 +165,7 @@ def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTr
     :raises DescriptionError: If the description cannot be read.
     :raises UsageError: If a file cannot be used.
     """
-    robot, notes = bridge_setup(arguments).robot(read_robot_file(arguments.file))
+    robot, notes = read_bridge_setup(arguments).robot(read_robot_file(arguments.file))
     for note in notes:
         console.err.line(printable(note))
     return robot
@@ -177,7 +179,7 @@ def note_errors(robot: RobotTransmissions, file: str) -> Iterator[str]:
         )
 
 
-def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
+def read_bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
     """
     Return the parameters from ``--params-file`` and ``--actuator-names``.
 

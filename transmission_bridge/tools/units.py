@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transmission_bridge.description import compute_limits, RobotDescription
+from transmission_bridge.description import collect_limits, RobotDescription
 from transmission_bridge.transmissions import Binding
 
 #: Unit of an actuator: descriptions do not distinguish motors and cylinders.
 UNKNOWN_UNIT = 'rad or m'
 
 
-def joint_unit(robot: RobotDescription, name: str) -> str:
+def report_joint_unit(robot: RobotDescription, name: str) -> str:
     """Return ``rad`` or ``m``, or :data:`UNKNOWN_UNIT` for a joint outside the URDF."""
     for joint in robot.joints:
         if joint.name == name and joint.is_scalar:
@@ -31,14 +31,14 @@ def list_position_limits(
     robot: RobotDescription, names: Sequence[str]
 ) -> dict[str, tuple[float, float, str]]:
     """Return lower and upper position limit of joints, infinite if absent, and their unit."""
-    limits = compute_limits(robot, names)[:, 0].T.tolist()
+    limits = collect_limits(robot, names)[:, 0].T.tolist()
     return {
-        name: (lower, upper, joint_unit(robot, name))
+        name: (lower, upper, report_joint_unit(robot, name))
         for name, (lower, upper) in zip(names, limits, strict=True)
     }
 
 
-def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
+def report_actuator_unit(robot: RobotDescription, binding: Binding) -> str:
     """
     Return ``rad`` if the actuators of a transmission are certainly rotary, else both units.
 
@@ -48,12 +48,12 @@ def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
     if binding.transmission.actuators_turn:
         return 'rad'
     if not binding.spec.type:  # it passes through to its joint
-        return joint_unit(robot, binding.spec.joints[0].name)
-    units = {joint_unit(robot, member.name) for member in binding.spec.joints}
+        return report_joint_unit(robot, binding.spec.joints[0].name)
+    units = {report_joint_unit(robot, member.name) for member in binding.spec.joints}
     return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
 
 
-def units_of(unit: str) -> tuple[str, str, str]:
+def list_report_units(unit: str) -> tuple[str, str, str]:
     """Return the units of position, velocity and effort for a unit of position."""
     if unit == UNKNOWN_UNIT:
         return unit, 'rad/s or m/s', 'N m or N'

@@ -28,12 +28,12 @@ from transmission_bridge.bridge.diagnostics import ERROR, WARN
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import BridgeClient, DESCRIPTION
 from transmission_bridge.tools.cli import (
-    columns_of,
     Console,
     Exit,
     Line,
-    live_table,
+    measure_text,
     open_keys,
+    open_live_table,
     printable,
     shorten_end,
     shorten_middle,
@@ -42,7 +42,7 @@ from transmission_bridge.tools.watch_state import (
     AGE,
     CLAMPED,
     COLUMNS,
-    describe_missing_sides,
+    describe_missing_nodes,
     WatchRow,
     WatchState,
 )
@@ -84,7 +84,7 @@ _ENTER, _ESCAPE, _DELETE = ('\r', '\n'), '\x1b', ('\x7f', '\b')
 
 
 @dataclass
-class Pager:
+class WatchPager:
     """
     The rows that are shown, selected by the user's keys.
 
@@ -130,7 +130,7 @@ def make_screen(
     state: WatchState,
     now: float,
     top: Sequence[Line],
-    pager: Pager,
+    pager: WatchPager,
     size: Sequence[int] = (),
 ) -> list[Line]:
     """
@@ -217,7 +217,7 @@ def _format_table(shown: Sequence[WatchRow], rows: Sequence[WatchRow], width: fl
             parts.append(('!' * bool(is_marked), row.name, cells[row.name], style))
         for mark, name, texts, style in parts if len(parts) > 1 else ():
             name = shorten_middle(name, longest)
-            line = f'{mark:2}{name}{" " * (longest - columns_of(name))}'
+            line = f'{mark:2}{name}{" " * (longest - measure_text(name))}'
             for column, size in columns.items():
                 text = texts.get(column, '' if column == 'RANGE' else '-')[:size]
                 line += ' ' * _GAP + f'{text:>{size}}'
@@ -233,7 +233,7 @@ def _choose_columns(
     more = sorted(used - _WIDTHS.keys())
     widths = {column: size for column, size in _WIDTHS.items() if column in used}
     widths |= {column: max(len(column), 6) for column in more}
-    longest = max((columns_of(printable(name)) for name, _ in rows), default=0)
+    longest = max((measure_text(printable(name)) for name, _ in rows), default=0)
     room = width - 2 - sum(_GAP + size for size in widths.values())
     for column in (*more, *_OMITTED_FIRST):
         if column in widths and room < (_NAME if column in _ESSENTIAL else longest):
@@ -302,11 +302,11 @@ def open_screen(
     The argument of the function is lines to show first; it returns whether the user has quit.
 
     :param is_plain: Whether to print all lines also on a terminal.
-    :param pattern: Selects rows, as in :class:`Pager`.
+    :param pattern: Selects rows, as in :class:`WatchPager`.
     """
-    pager = Pager(pattern)
+    pager = WatchPager(pattern)
     with (
-        nullcontext() if is_plain else live_table(console) as draw,
+        nullcontext() if is_plain else open_live_table(console) as draw,
         open_keys(draw and sys.stdin) as read_keys,
     ):
 
@@ -390,7 +390,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     # Ctrl-C is the usual end.
     with closing(WatchClient(state)) as client, suppress(KeyboardInterrupt):
         show_until_end(options, console, client)
-    missing = describe_missing_sides(state, time.monotonic())
+    missing = describe_missing_nodes(state, time.monotonic())
     for sentence in missing:
         console.err.line(f'transmission_bridge: {printable(sentence)}')
     return Exit.ERRORS if missing else Exit.OK
@@ -411,7 +411,7 @@ def show_until_end(options: argparse.Namespace, console: Console, client: WatchC
                 is_over = state.has_driver and state.has_joint_states
                 continue
             is_sure = time.monotonic() - begin >= _DISCOVERY or state.is_idle
-            missing = describe_missing_sides(state, time.monotonic()) if is_sure else []
+            missing = describe_missing_nodes(state, time.monotonic()) if is_sure else []
             if is_live or missing or not state.is_empty:
                 is_over = show([(sentence, 'bold red') for sentence in missing])
         if options.once:

@@ -19,8 +19,8 @@ import os
 
 from transmission_bridge.bridge.diagnostics import UNITS_OF, UNKNOWN
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import find_closest, shortened, TransmissionBridgeError
-from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport, COMMANDS
+from transmission_bridge.errors import find_closest_names, shortened, TransmissionBridgeError
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeDiagnostics, COMMANDS
 from transmission_bridge.tools.units import list_position_limits
 
 #: Columns of a state by interface, and the prefix of the columns of a command.
@@ -103,7 +103,7 @@ class WatchState:
     """
 
     node: str = ''
-    reports: Mapping[str, BridgeReport] = field(default_factory=dict)
+    reports: Mapping[str, BridgeDiagnostics] = field(default_factory=dict)
     others: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -155,7 +155,7 @@ class WatchState:
     # -- nodes -----------------------------------------------------------------------------------
 
     @property
-    def bridges(self) -> list[BridgeReport]:
+    def bridges(self) -> list[BridgeDiagnostics]:
         """The bridge of this name, or all bridges without a namespace."""
         return [
             report
@@ -223,7 +223,7 @@ class WatchState:
         return now - self._times[topic][-1] if topic in self._times else None
 
     @property
-    def _shown_bridges(self) -> list[BridgeReport]:
+    def _shown_bridges(self) -> list[BridgeDiagnostics]:
         """The bridges, or all others if they are missing."""
         return self.bridges or list(self.reports.values())
 
@@ -297,12 +297,12 @@ class WatchState:
                 joint.is_odd = True
 
 
-def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:
+def _find_fact(bridge: BridgeDiagnostics, part: str, key: str) -> str:
     """Return a value of a status, empty without such a value."""
     return bridge.statuses[part][key] if part in bridge.statuses else ''
 
 
-def describe_missing_sides(state: WatchState, now: float) -> list[str]:
+def describe_missing_nodes(state: WatchState, now: float) -> list[str]:
     """
     Return a sentence for each node that is missing or does not work.
 
@@ -322,7 +322,7 @@ def describe_missing_sides(state: WatchState, now: float) -> list[str]:
         if state.has_driver and state.has_joint_states:
             return []
         of, others = f'of {state.node} ' * bool(state.node), list(state.reports)
-        close = [*find_closest(state.node, others, 1), *others][:1]
+        close = [*find_closest_names(state.node, others, 1), *others][:1]
         missing.append(
             f'the bridge is missing: no diagnostics {of}{where}'
             + (

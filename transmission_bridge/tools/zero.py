@@ -17,8 +17,12 @@ import sys
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
-from transmission_bridge.tools.bridge_client import BridgeClient, open_bridge, require_answer
-from transmission_bridge.tools.cli import Console, Exit, named_values, printable, UsageError
+from transmission_bridge.tools.bridge_client import (
+    BridgeClient,
+    open_bridge_client,
+    require_answer,
+)
+from transmission_bridge.tools.cli import Console, Exit, parse_values, printable, UsageError
 
 #: Parameters of the bridge: the joints, and their positions.
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
@@ -26,13 +30,13 @@ _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    targets = named_values(options.joints, None, 'joint', {})
+    targets = parse_values(options.joints, None, 'joint', {})
     if targets and (options.all or options.absolute):
         raise UsageError('expected JOINT=POSITION without --all and --absolute')
     is_asked = not (targets or options.all)
     if is_asked and not sys.stdin.isatty():
         raise UsageError('expected JOINT=POSITION, or --all for all joints without a question')
-    with open_bridge('zero', options.node, console) as client:
+    with open_bridge_client('zero', options.node, console) as client:
         if is_asked and not _confirm(client, console, absolute=options.absolute):
             console.err.line('nothing is changed')
             return Exit.INTERRUPTED
@@ -67,7 +71,7 @@ def _zero_joints(client: BridgeClient, targets: Mapping[str, float], *, absolute
     """
     Set the offsets of some joints, or of those in the parameters; these stay as they are.
 
-    :raises FailedError: If the bridge rejects it, or has no such joint.
+    :raises ToolFailedError: If the bridge rejects it, or has no such joint.
     """
     request = client.send_request, 'zero_from_absolute' if absolute else 'zero'
     if not targets:

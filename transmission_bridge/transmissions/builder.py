@@ -16,8 +16,8 @@ import traceback
 
 from transmission_bridge.description import (
     Finding,
+    MemberSpec,
     RobotDescription,
-    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.errors import (
@@ -26,16 +26,16 @@ from transmission_bridge.errors import (
     TransmissionBridgeError,
     TransmissionError,
 )
-from transmission_bridge.transmissions.known_names import find_drive_place
+from transmission_bridge.transmissions.known_names import find_drive_parameter
 from transmission_bridge.transmissions.linear import SimpleTransmission
-from transmission_bridge.transmissions.linkage.tree import linkage_joints
+from transmission_bridge.transmissions.linkage.tree import list_linkage_joints
 from transmission_bridge.transmissions.mechanism_transmission import (
     LARGEST_MAX_GAIN,
     MAX_GAIN,
     MechanismTransmission,
 )
 from transmission_bridge.transmissions.registry import Registry
-from transmission_bridge.transmissions.robot.ranges import disjoint_ranges
+from transmission_bridge.transmissions.robot.ranges import find_disjoint_ranges
 from transmission_bridge.transmissions.robot.table import Binding
 from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -75,7 +75,7 @@ def build_all(
                 built.append(item)
                 findings += [Finding.about(spec, 'warning', doubt) for doubt in doubts]
             findings.extend(unused)
-    disjoint = disjoint_ranges(built, robot)
+    disjoint = find_disjoint_ranges(built, robot)
     findings += [_to_finding(robot.transmission(name), error) for name, error in disjoint.items()]
     built = [item for item in built if item.spec.name not in disjoint]
     return _reject_unclear_units(built, robot, findings), tuple(findings)
@@ -176,7 +176,7 @@ def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Findi
 _IDENTITY = SimpleTransmission(1.0)
 
 
-def pass_joints(
+def make_identity_transmissions(
     robot: RobotDescription,
 ) -> tuple[tuple[Binding, ...], dict[str, str], tuple[Finding, ...]]:
     """
@@ -193,7 +193,7 @@ def pass_joints(
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
     # The joints of a linkage move with its motors, even if the linkage is rejected.
-    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
+    mentioned.update(*(list_linkage_joints(robot, spec) for spec in robot.transmissions))
     taken = {member.name for spec in robot.transmissions for member in spec.actuators}
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []
@@ -217,7 +217,7 @@ def pass_joints(
         while unique in names:
             unique += "'"
         line, path = joint.line, joint.path
-        end = (TransmissionEnd(joint.name, line=line, path=path),)
+        end = (MemberSpec(joint.name, line=line, path=path),)
         spec = TransmissionSpec(unique, '', 'ros2_control', end, end, line=line, path=path)
         built.append(Binding(spec, _IDENTITY))
     return tuple(built), withheld, (*findings, *reasons, *_list_unread_numbers(robot, passed))
@@ -231,7 +231,7 @@ def _list_unread_numbers(robot: RobotDescription, names: list[str]) -> Iterator[
         owners = [(f"joint '{component.name}'", component.parameters) for component in passed]
         for owner, parameters in (*owners, *([(joints, block.parameters)] if passed else ())):
             for parameter in parameters:
-                if expected := find_drive_place(parameter.name, parameter.value):
+                if expected := find_drive_parameter(parameter.name, parameter.value):
                     yield Finding(
                         'warning',
                         f'unread <param name="{parameter.name}"> of {owner}, which passes '

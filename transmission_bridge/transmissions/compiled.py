@@ -65,7 +65,7 @@ def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
 CHUNKS = (1, 16, 256)
 
 
-class Call:
+class CasadiCall:
     """
     A compiled function with the arrays that it reads and writes. Threads must not share it.
 
@@ -111,7 +111,7 @@ def _vectorize_function(function: Any, count: int, n_shared: int) -> Any:
     return function.map('mapped', 'serial', count, list(range(n_in - n_shared, n_in)), [])
 
 
-def map_samples(
+def call_for_samples(
     function: Any, columns: Sequence[Array], shared: Sequence[npt.ArrayLike]
 ) -> tuple[Array, ...]:
     """
@@ -123,13 +123,13 @@ def map_samples(
     """
     n_samples = len(columns[0])
     results = [np.empty((n_samples, function.numel_out(k))) for k in range(function.n_out())]
-    calls: dict[int, Call] = {}
+    calls: dict[int, CasadiCall] = {}
     first = 0
     while first < n_samples:
         left = n_samples - first
         count = next((size for size in CHUNKS if size >= left), CHUNKS[-1])
         if count not in calls:
-            calls[count] = call = Call(_vectorize_function(function, count, len(shared)))
+            calls[count] = call = CasadiCall(_vectorize_function(function, count, len(shared)))
             for array, values in zip(call.inputs[len(columns) :], shared, strict=True):
                 array[:] = np.asarray(values, dtype=np.float64).ravel()
         call = calls[count]

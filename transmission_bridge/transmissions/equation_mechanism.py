@@ -14,11 +14,11 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.compiled import map_samples
+from transmission_bridge.transmissions.compiled import call_for_samples
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.mechanism.block_system import Mechanism
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
-from transmission_bridge.transmissions.mechanism.part import Assembly, CompiledPart
+from transmission_bridge.transmissions.mechanism.part import Assembly, MechanismPart
 from transmission_bridge.transmissions.mechanism.solver import Solver
 from transmission_bridge.types import Array
 
@@ -217,18 +217,20 @@ class EquationMechanism:
 
     def make_part(
         self, is_forward: bool, sides: Sequence[Sequence[float]], max_gain: float
-    ) -> CompiledPart:
-        """Return a direction with its numbers; see :meth:`CompiledPart.build`."""
+    ) -> MechanismPart:
+        """Return a direction with its numbers; see :meth:`MechanismPart.build`."""
         assembly = self.assembly
         p = self._scale_rows(assembly.pose, assembly.size, is_forward)
         solver = self._equations.compile_direction(is_forward, assembly.pose, p)
         n = self._equations.n if is_forward else self._equations.n[::-1]
-        return CompiledPart.build(solver, assembly, p, sides, max_gain, (range(n[0]), range(n[1])))
+        return MechanismPart.build(
+            solver, assembly, p, sides, max_gain, (range(n[0]), range(n[1]))
+        )
 
     def _evaluate_formula(self, x: Array) -> Array:
         """Return positions of all coordinates by the formula of the range."""
         formula = self._equations.formulas[self._equations.starts_at_joint]
-        (y,) = map_samples(formula, [x], [self._add_factors(len(self._other))])
+        (y,) = call_for_samples(formula, [x], [self._add_factors(len(self._other))])
         z = np.empty((len(x), len(self._columns) + len(self._other)))
         z[:, self._columns], z[:, self._other] = x, y
         return z
@@ -310,10 +312,10 @@ class EquationMechanism:
             return
         if self._equations.is_closed:
             what, p = 'closure', self._scale_rows(z[0], size, not starts_at_joint)
-            apart = np.abs(map_samples(self._rows, [z], [p])[0])
+            apart = np.abs(call_for_samples(self._rows, [z], [p])[0])
         else:
             what, p = 'inverse', self._add_factors(len(columns))
-            apart = np.abs(map_samples(back, [z[:, self._other]], [p])[0] - z[:, columns])
+            apart = np.abs(call_for_samples(back, [z[:, self._other]], [p])[0] - z[:, columns])
             apart = apart / size[columns]
         worst = int(np.argmax(apart.max(axis=1)))
         # Close to a dead centre, rounding of a position is magnified to its root.
@@ -342,7 +344,7 @@ class EquationMechanism:
         """Return ``dy/dx`` at positions, from the side of the range; NaN if it is unknown."""
         given = self._rows.mx_in()
         whole = ca.Function('slope', given, [ca.densify(self._rows(*given)[-1])])
-        (entries,) = map_samples(whole, [z], [self._add_factors(len(self._other))])
+        (entries,) = call_for_samples(whole, [z], [self._add_factors(len(self._other))])
         jacobian = entries.reshape(len(z), z.shape[1], -1).swapaxes(1, 2)
         is_finite = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
         jacobian = np.where(is_finite, jacobian, np.eye(*jacobian.shape[1:]))

@@ -128,12 +128,15 @@ class EquationTransmission(MechanismTransmission):
             )
         self._bare: Domain | None = None
         self.domain = self.range()
-        space, structure = self.domain.space, shape_of({**self._list_inner_gears(), **numbers})
+        space, structure = (
+            self.domain.space,
+            find_equation_structure({**self._list_inner_gears(), **numbers}),
+        )
         equations = _compile_equations(
             type(self), space, structure, tuple((choices or {}).items())
         )
         live = self.live_names
-        flat = [float(each) for each in flatten(tuple(self._list_inner_gears().values()))]
+        flat = [float(each) for each in flatten_equation(tuple(self._list_inner_gears().values()))]
         flat += [x if name in live else float(x) for name, x in self._list_own_numbers()]
         # The range in the coordinates of the equations.
         bare, ends = self.domain, np.array([self.domain.lower, self.domain.upper])
@@ -186,7 +189,7 @@ class EquationTransmission(MechanismTransmission):
     def _list_own_numbers(self) -> list[tuple[str, float]]:
         """Return the numbers of ``p`` one after the other, with their names."""
         numbers = ((name, x) for name, x in vars(self.p).items() if not isinstance(x, str))
-        return [(name, number) for name, x in numbers for number in flatten(x)]
+        return [(name, number) for name, x in numbers for number in flatten_equation(x)]
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> EquationTransmission:
@@ -246,7 +249,7 @@ class EquationTransmission(MechanismTransmission):
 # -- the functions of an equation ----------------------------------------------------------------
 
 
-def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
+def find_equation_structure(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
     """Return the common structure of mechanisms of an equation: names and counts of numbers."""
 
     def count_values(value: Numbers) -> Any:
@@ -255,10 +258,10 @@ def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, count_values(value)) for name, value in numbers.items())
 
 
-def flatten(numbers: Numbers) -> list[float]:
+def flatten_equation(numbers: Numbers) -> list[float]:
     """Return the numbers one after the other."""
     if isinstance(numbers, Sequence):
-        return [number for part in numbers for number in flatten(part)]
+        return [number for part in numbers for number in flatten_equation(part)]
     return [*as_floats([numbers])]
 
 

@@ -50,7 +50,7 @@ _SEPARATORS = re.compile(r'[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?=(?i:reduction|ratio(
 
 
 @lru_cache(1024)
-def find_meaning(name: str) -> str:
+def find_known_name(name: str) -> str:
     """
     Return the meaning of the known name that is closest to a name.
 
@@ -98,7 +98,7 @@ _DRIVE = {
 _OTHER = {'torque', 'effort', 'force', 'current', 'velocity', 'gain', 'inertia', 'covariance'}
 
 
-def find_drive_place(name: str, value: str) -> str:
+def find_drive_parameter(name: str, value: str) -> str:
     """
     Return where a number of a drive counts that is a ``<param>`` outside of a ``<transmission>``.
 
@@ -107,7 +107,7 @@ def find_drive_place(name: str, value: str) -> str:
     words = [word.lower() for word in _SEPARATORS.split(name[:_COMPARED_LETTERS]) if word]
     if not _OTHER.isdisjoint(words):
         return ''
-    for word in (*words, find_meaning(name)):
+    for word in (*words, find_known_name(name)):
         if word in _DRIVE:
             phrase, neutral = _DRIVE[word]
             text = value.strip().lower()

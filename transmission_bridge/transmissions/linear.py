@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import counted, ShapeError, TransmissionError
-from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity, quantity_of
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, find_quantity, Quantity
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
@@ -430,7 +430,7 @@ class DifferentialTransmission(_PairTransmission):
     ) -> Array:
         """Map values; see :meth:`~.transmission.Transmission.map`."""
         if self._passes_encoders and interface == 'absolute_position':
-            quantity_of(interface, direction)
+            find_quantity(interface, direction)
             return as_values('values', values, 2).copy()
         return super().map(direction, interface, values, **options)
 

@@ -21,7 +21,7 @@ from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
-    from transmission_bridge.transmissions.mechanism.part import CompiledPart
+    from transmission_bridge.transmissions.mechanism.part import MechanismPart
 
 #: Default of ``max_gain``. Each mechanism in the documentation loses at most 1 % of its domain.
 MAX_GAIN = 50.0
@@ -95,7 +95,7 @@ class MechanismTransmission(Transmission):
 
     _mechanism: EquationMechanism
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
-    _parts: dict[Direction, tuple[CompiledPart, ...]]
+    _parts: dict[Direction, tuple[MechanismPart, ...]]
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
         """Keep the arguments."""
@@ -134,13 +134,13 @@ class MechanismTransmission(Transmission):
         vars(other).update(vars(self), max_gain=max_gain, _parts={})
         return other
 
-    def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
+    def parts(self, direction: Direction) -> tuple[MechanismPart, ...]:
         """Return the compiled functions of independent sets of members, made once."""
         if direction not in self._parts:
             self._parts[direction] = tuple(self._build_parts(direction))
         return self._parts[direction]
 
-    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
+    def _build_parts(self, direction: Direction) -> Sequence[MechanismPart]:
         """Return the compiled functions with their constant inputs."""
         is_forward = direction == ACTUATOR_TO_JOINT
         return (self._mechanism.make_part(is_forward, self._list_sides(), self.max_gain),)

@@ -21,10 +21,14 @@ import importlib.metadata
 import inspect
 import traceback
 
-from transmission_bridge.errors import find_closest, PluginError, shown
+from transmission_bridge.errors import find_closest_names, PluginError, shown
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
-from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of, Transmission
+from transmission_bridge.transmissions.transmission import (
+    API_VERSION,
+    list_overrides,
+    Transmission,
+)
 
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
@@ -131,7 +135,7 @@ class Registry:
         entry_points = self._entry_points.get(type_name, [])
         if not entry_points:
             types = {_shorten_type(name): name for name in self.type_names}
-            close = find_closest(_shorten_type(type_name), types, 1)
+            close = find_closest_names(_shorten_type(type_name), types, 1)
             similar = ''.join(types[name] for name in close)
             said = ' is not installed' + (f' (closest: {shown(similar)})' if similar else '')
             installed = ', '.join(self.type_names) or f'none (is {_PACKAGE} installed?)'
@@ -171,7 +175,7 @@ def _describe_problem(loaded: object) -> str:
     kinds = LinearTransmission, MechanismTransmission
     if not (isinstance(loaded, type) and issubclass(loaded, kinds)):
         return _NO_KIND
-    if derived := overrides_of(loaded):
+    if derived := list_overrides(loaded):
         return f'defines {" and ".join(derived)} and therefore {_NO_KIND}'
     version = getattr(loaded, 'api_version', None)
     if version != API_VERSION:

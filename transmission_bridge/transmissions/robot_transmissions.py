@@ -13,19 +13,19 @@ from typing import Any, TYPE_CHECKING, TypeAlias
 import numpy.typing as npt
 
 from transmission_bridge.description import (
-    compute_limits,
-    RejectedTransmission,
+    collect_limits,
+    RejectedSpec,
     RobotDescription,
     TransmissionSpec,
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions.builder import build_all, pass_joints
+from transmission_bridge.transmissions.builder import build_all, make_identity_transmissions
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.robot.affine_map import AffineStream
-from transmission_bridge.transmissions.robot.table import order_members, Robot
+from transmission_bridge.transmissions.robot.table import order_members, RobotTable
 from transmission_bridge.transmissions.robot.tuning import retune_bindings
-from transmission_bridge.transmissions.robot.units import ActuatorUnits, units_from_text
+from transmission_bridge.transmissions.robot.units import ActuatorUnits, parse_driver_units
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array
@@ -33,10 +33,10 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot.program import RobotMap
 
-_Refused: TypeAlias = TransmissionSpec | RejectedTransmission
+_Refused: TypeAlias = TransmissionSpec | RejectedSpec
 
 
-class RobotTransmissions(Robot):
+class RobotTransmissions(RobotTable):
     """
     Every transmission of a robot, loaded, bound by role, and compiled into one map per interface.
 
@@ -83,7 +83,9 @@ class RobotTransmissions(Robot):
         #: A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint
         #: that does not exist, and may refer to any of them.
         self.withheld: Mapping[str, str]
-        passed, self.withheld, more = pass_joints(robot) if pass_through else ((), {}, ())
+        passed, self.withheld, more = (
+            make_identity_transmissions(robot) if pass_through else ((), {}, ())
+        )
         super().__init__(*order_members(robot, (*built, *passed)))
         #: Findings of the description, of building its transmissions and of binding them.
         self.findings = (*robot.findings, *findings, *more)
@@ -109,7 +111,7 @@ class RobotTransmissions(Robot):
                     expected = 'its units as <param>s of its <actuator>'
                     message = 'it belongs to a transmission'
                     raise TransmissionError(message, expected=expected, found=repr(text))
-                units = units_from_text(text)
+                units = parse_driver_units(text)
                 slides = self.description.joint(name).type == 'prismatic'
                 if units.slides not in (None, slides):
                     raise TransmissionError(
@@ -138,12 +140,12 @@ class RobotTransmissions(Robot):
         Lower and upper bounds, shape ``(2, 4, n_joints)``, rows position, velocity, effort and
         acceleration; infinite: no bound.
         """
-        return compute_limits(self.description, self.joint_names)
+        return collect_limits(self.description, self.joint_names)
 
     @cached_property
     def urdf_limits(self) -> Array:
         """As :attr:`joint_limits`, of the URDF alone: ros2_control may narrow commands only."""
-        return compute_limits(replace(self.description, blocks=()), self.joint_names)
+        return collect_limits(replace(self.description, blocks=()), self.joint_names)
 
     @property
     def pass_through(self) -> tuple[str, ...]:
@@ -245,7 +247,7 @@ class RobotTransmissions(Robot):
         """
         other = object.__new__(type(self))
         bindings = retune_bindings(self, parameters, self.description, self._passive_joints)
-        Robot.__init__(other, self.joint_names, self.actuator_names, bindings)
+        RobotTable.__init__(other, self.joint_names, self.actuator_names, bindings)
         other.description, other._passive_joints = self.description, self._passive_joints
         other.withheld, other.findings = self.withheld, self.findings
         return other

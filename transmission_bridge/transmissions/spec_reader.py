@@ -19,11 +19,11 @@ from typing import Any
 
 from transmission_bridge.description import (
     Finding,
+    MemberSpec,
     ParameterSpec,
     REDUCTION_TAGS,
     RobotDescription,
     Severity,
-    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.description.document import (
@@ -32,12 +32,12 @@ from transmission_bridge.description.document import (
     OFFSET,
     parse_number,
 )
-from transmission_bridge.errors import counted, find_closest, shown, TransmissionError
-from transmission_bridge.transmissions.known_names import find_meaning, LIMIT, REVERSED
+from transmission_bridge.errors import counted, find_closest_names, shown, TransmissionError
+from transmission_bridge.transmissions.known_names import find_known_name, LIMIT, REVERSED
 from transmission_bridge.transmissions.robot.units import (
     ActuatorUnits,
     CONSTANTS,
-    read_units,
+    read_actuator_units,
     SMALLEST,
     UNITS,
 )
@@ -91,7 +91,7 @@ class SpecReader:
         self.robot = robot
         self.passive_joints = passive_joints
         members = {'joints': spec.joints, 'actuators': spec.actuators}
-        self._members: list[tuple[ParameterPath, TransmissionEnd]] = [
+        self._members: list[tuple[ParameterPath, MemberSpec]] = [
             ((side, member.name), member) for side, ends in members.items() for member in ends
         ]
         self._overrides = dict(overrides or {})
@@ -203,7 +203,7 @@ class SpecReader:
         if parameter is not None:
             what = f'parameter {".".join(path)} (line {parameter.line})'
             value = self._parse_number(what, name, parameter.value)
-        if meaning := find_meaning(name):
+        if meaning := find_known_name(name):
             tag, given = f'<param name="{name}">', parameter is not None
             self._asked.append(_Request(meaning, path[:-1], tag, given, value))
         return self.declare(
@@ -431,7 +431,7 @@ class SpecReader:
             if texts.keys().isdisjoint(UNITS):
                 continue
             try:
-                units = read_units(texts)
+                units = read_actuator_units(texts)
                 if units.slides and turn:
                     raise TransmissionError(
                         'the actuator is rotary',
@@ -453,7 +453,7 @@ class SpecReader:
                     CONSTANTS['torque_constant'],
                     minimum=SMALLEST,
                 )
-                units = read_units({**texts, 'torque_constant': repr(float(value))})
+                units = read_actuator_units({**texts, 'torque_constant': repr(float(value))})
             units_of[member.name] = units
         return units_of
 
@@ -517,7 +517,7 @@ class SpecReader:
         return tuple(self._report_unused(*unread) for unread in left)
 
     def _report_unused(self, scope: ParameterPath, spec: ParameterSpec) -> Finding:
-        meaning = find_meaning(spec.name)
+        meaning = find_known_name(spec.name)
         # ros2_control ignores it silently. If it counted here, one URDF would move the robot
         # in opposite directions there and here.
         is_reversed = meaning == REVERSED and spec.value.lower() != 'false'
@@ -539,7 +539,7 @@ class SpecReader:
             place = 'an <actuator>' if meaning in UNITS else 'the <transmission>'
             expected = f'<param name="{meaning}"> in {place}'
         elif not read:
-            expected = ''.join(map(shown, find_closest(spec.name, self._names, 1)))
+            expected = ''.join(map(shown, find_closest_names(spec.name, self._names, 1)))
         is_of_driver = scope[:1] == ('actuators',) and not (meaning or expected)
         is_of_driver &= spec.path.rpartition('/')[2].partition('[')[0] == 'param'
         message = f'unread <{spec.name}> in {self._describe_scope(scope)}'

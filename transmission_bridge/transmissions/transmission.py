@@ -33,10 +33,10 @@ from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
+    find_quantity,
     JOINT_TO_ACTUATOR,
     Quantity,
-    quantity_of,
-    require_arguments,
+    require_map_arguments,
 )
 from transmission_bridge.transmissions.domain import Domain, MapReport
 from transmission_bridge.types import Array
@@ -177,10 +177,10 @@ class Transmission(metaclass=_ImmutableMeta):
         :raises UnsupportedInterfaceError: If the interface cannot be mapped in this direction.
         :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
         """
-        quantity = quantity_of(interface, direction)
+        quantity = find_quantity(interface, direction)
         given = as_values('values', values, self.members[direction != ACTUATOR_TO_JOINT])
         if not self.is_constant:
-            require_arguments(interface, direction, at=at, rate=rate)
+            require_map_arguments(interface, direction, at=at, rate=rate)
         options = {'at': at, 'rate': rate, 'guess': guess, 'report': report}
         return self._map_values(direction, quantity, given, **options)
 
@@ -225,7 +225,7 @@ class Transmission(metaclass=_ImmutableMeta):
         :raises ShapeError: If the last axis has another length.
         """
         position = as_values('actuator_position', actuator_position, self.n_actuators)
-        return slope_of(self, ACTUATOR_TO_JOINT, position)
+        return compute_slope(self, ACTUATOR_TO_JOINT, position)
 
     def __repr__(self) -> str:
         """Return the class with its numbers, reductions and offsets."""
@@ -234,13 +234,13 @@ class Transmission(metaclass=_ImmutableMeta):
         return f'{type(self).__name__}({", ".join(numbers)})'
 
 
-def slope_of(transmission: Transmission, direction: Direction, x: Array) -> Array:
+def compute_slope(transmission: Transmission, direction: Direction, x: Array) -> Array:
     """Return ``dy/dx``, shape ``(..., n_y, n_x)``, at ``x`` from the velocity map."""
     units = (np.broadcast_to(unit, x.shape).copy() for unit in np.eye(x.shape[-1]))
     return np.stack([transmission.map(direction, 'velocity', unit, at=x) for unit in units], -1)
 
 
-def overrides_of(cls: type) -> list[str]:
+def list_overrides(cls: type) -> list[str]:
     """Return which of :data:`DERIVED` a class defines outside of this package."""
     package = __name__.partition('.')[0] + '.'
     foreign = [base for base in cls.__mro__ if not base.__module__.startswith(package)]

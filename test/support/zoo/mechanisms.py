@@ -14,8 +14,8 @@ import numpy as np
 
 from transmission_bridge.description.specs import (
     JointSpec,
+    MemberSpec,
     RobotDescription,
-    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.transmissions import EquationTransmission
@@ -26,7 +26,7 @@ from transmission_bridge.transmissions.equation_types import (
     HingedCylinder,
     ParallelAnkleTransmission,
 )
-from transmission_bridge.transmissions.robot.table import Binding, order_members, Robot
+from transmission_bridge.transmissions.robot.table import Binding, order_members, RobotTable
 from transmission_bridge.transmissions.transmission import Transmission
 
 LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}
@@ -34,7 +34,7 @@ RIGHT = {'motor': (0.0, -0.05, 0.15), 'crank': 0.05, 'rod': 0.15, 'foot': (0.05,
 TILTED = {**RIGHT, 'axis': (0.3, 2.0, -0.1), 'crank_angle': 0.2, 'motor': (0.01, -0.06, 0.14)}
 
 
-def robot_of(last_first: bool = False, **transmissions: Transmission) -> Robot:
+def robot_of(last_first: bool = False, **transmissions: Transmission) -> RobotTable:
     """
     Return a robot of transmissions, by name.
 
@@ -43,7 +43,7 @@ def robot_of(last_first: bool = False, **transmissions: Transmission) -> Robot:
     bindings = []
     for name, each in transmissions.items():
         joints, actuators = (
-            tuple(TransmissionEnd(f'{name}_{letter}{place}') for place in range(count))
+            tuple(MemberSpec(f'{name}_{letter}{place}') for place in range(count))
             for letter, count in (('j', each.n_joints), ('a', each.n_actuators))
         )
         spec = TransmissionSpec(name, type(each).__name__, 'ros2_control', joints, actuators)
@@ -51,10 +51,10 @@ def robot_of(last_first: bool = False, **transmissions: Transmission) -> Robot:
     names = [member.name for binding in bindings for member in binding.spec.joints]
     joints = [JointSpec(name, 'revolute', 'a', 'b') for name in names]
     description = RobotDescription('robot', joints=tuple(joints[:: -1 if last_first else 1]))
-    return Robot(*order_members(description, tuple(bindings)))
+    return RobotTable(*order_members(description, tuple(bindings)))
 
 
-def single(transmission: Transmission) -> Robot:
+def single(transmission: Transmission) -> RobotTable:
     """Return a robot of this transmission, whose name is ``t``."""
     return robot_of(t=transmission)
 

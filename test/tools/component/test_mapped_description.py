@@ -166,7 +166,7 @@ def test_a_changed_description_is_refused_or_applied(start, edit):
         found, robot = make_fingerprint(EDITS[edit])
     except (TransmissionBridgeError, AssertionError):
         pytest.skip('no tree of links: no manager starts with it')
-    assert is_applied(it, robot), fingerprint.list_differences(known, found)
+    assert is_applied(it, robot), fingerprint.list_fingerprint_differences(known, found)
 
 
 def test_a_reversed_crank_is_refused(start):

@@ -19,8 +19,8 @@ from zoo.elements import urdf
 from zoo.linkages import joint
 
 from transmission_bridge.description import load_description
-from transmission_bridge.description.document.visuals import load_visuals, VisualSpec
-from transmission_bridge.description.specs import Pose
+from transmission_bridge.description.document.visuals import load_urdf_visuals, VisualSpec
+from transmission_bridge.description.specs import OriginSpec
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.cli import UsageError
@@ -29,8 +29,8 @@ from transmission_bridge.tools.units import list_position_limits
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
 from transmission_bridge.tools.tune import scene, shapes
-from transmission_bridge.tools.tune.scene import LinkPoses, RobotScene
-from transmission_bridge.tools.tune.shapes import load_shapes, MeshError, Packages
+from transmission_bridge.tools.tune.scene import RobotScene, SceneLinkPoses
+from transmission_bridge.tools.tune.shapes import load_shapes, MeshError, MeshPackages
 from transmission_bridge.transmissions import RobotTransmissions
 
 
@@ -63,7 +63,7 @@ ANGLES = st.floats(-7.0, 7.0)
 def test_links_are_where_the_joint_device_has_them(turn, slide):
     """All types of joints, mimics included, as the kinematics of the package."""
     robot = load_description(TREE)
-    poses = LinkPoses(robot)
+    poses = SceneLinkPoses(robot)
     assert poses.joints == ('turns', 'slides')
     found, unknown = poses({'turns': turn, 'slides': slide})
     device = JointDevice.from_description(robot, base='root', end='d', joints=['turns', 'slides'])
@@ -75,7 +75,7 @@ def test_links_are_where_the_joint_device_has_them(turn, slide):
 @pytest.mark.parametrize('slides', [{}, {'slides': np.nan}])
 def test_what_is_behind_a_joint_of_unknown_position_is_unknown(slides):
     """Drawn as if it were at zero, and said to be unknown; what is beside it is not."""
-    poses = LinkPoses(load_description(TREE))
+    poses = SceneLinkPoses(load_description(TREE))
     found, unknown = poses({'turns': 0.5, **slides})
     np.testing.assert_array_equal(found, poses({'turns': 0.5, 'slides': 0.0})[0])
     # The joint that follows has no position either.
@@ -86,7 +86,7 @@ def test_what_is_behind_a_joint_of_unknown_position_is_unknown(slides):
 def test_a_robot_of_very_many_joints_is_drawn_in_part(monkeypatch):
     """And says how much is left out."""
     monkeypatch.setattr(scene, 'MOST_LINKS', 5)
-    poses = LinkPoses(load_description(urdf('abcdefgh')))
+    poses = SceneLinkPoses(load_description(urdf('abcdefgh')))
     assert (len(poses.links), poses.n_left_out) == (5, 4)
     assert poses(dict.fromkeys(poses.joints, 0.0))[0].shape == (5, 4, 4)
 
@@ -100,7 +100,7 @@ def test_a_robot_of_very_many_joints_is_drawn_in_part(monkeypatch):
 ], ids=['loop', 'empty', 'mimics itself', 'two parents', 'floating'])  # fmt: skip
 def test_what_is_no_tree_is_drawn_as_far_as_it_is_one(text):
     """Nothing raises, and all numbers are finite."""
-    poses = LinkPoses(load_description(text))
+    poses = SceneLinkPoses(load_description(text))
     found, _ = poses({})
     assert found.shape == (len(poses.links), 4, 4)
     assert np.isfinite(found).all()
@@ -113,16 +113,16 @@ MESH = 'package://arm/a.stl'
 
 
 @pytest.fixture
-def packages(tmp_path: Path) -> Packages:
+def packages(tmp_path: Path) -> MeshPackages:
     """Return where one package is, with one mesh of one triangle."""
     folder = tmp_path / 'arm'
     folder.mkdir()
     for path in (folder / 'a.stl', tmp_path / 'secret.stl'):
         path.write_bytes(TRIANGLE)
-    return Packages([f'arm={folder}'])
+    return MeshPackages([f'arm={folder}'])
 
 
-def mesh(uri: str = MESH, origin: Pose = Pose(), size=(1.0, 1.0, 1.0)) -> VisualSpec:  # noqa: B008
+def mesh(uri: str = MESH, origin: OriginSpec = OriginSpec(), size=(1.0, 1.0, 1.0)) -> VisualSpec:  # noqa: B008
     """Return a mesh of a link."""
     return VisualSpec('link', 'mesh', origin, size, uri)
 
@@ -154,16 +154,18 @@ def test_a_package_is_found_by_its_name_and_by_the_ament_index(packages, tmp_pat
     (index / 'other').touch()
     (tmp_path / 'share' / 'other').mkdir()
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
-    assert Packages().find_file('package://other/a.stl') == tmp_path / 'share' / 'other' / 'a.stl'
+    assert (
+        MeshPackages().find_file('package://other/a.stl') == tmp_path / 'share' / 'other' / 'a.stl'
+    )
     with pytest.raises(MeshError, match='not installed'):
-        Packages().find_file('package://another/a.stl')
+        MeshPackages().find_file('package://another/a.stl')
 
 
 @pytest.mark.parametrize('entry', ['=x', 'arm=/nowhere/at/all'])
 def test_a_package_path_has_to_be_one(entry):
     """Wrong usage is said before anything is served."""
     with pytest.raises(UsageError, match='--package-path: expected NAME=FOLDER'):
-        Packages([entry])
+        MeshPackages([entry])
 
 
 @pytest.mark.parametrize(('name', 'most', 'count', 'words'), [
@@ -190,7 +192,7 @@ def test_a_damaged_file_is_a_reason(packages, tmp_path, suffix):
 
 def test_meshes_are_scaled_and_placed(packages):
     """As URDF has it; a mirrored one keeps its outside."""
-    origin = Pose((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2))
+    origin = OriginSpec((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2))
     (shape,), _ = load_shapes([mesh(MESH, origin, (2.0, 1.0, -1.0))], packages)
     corners = sorted([[1, 2, 3], [1, 4, 3], [0, 2, 3]])
     np.testing.assert_allclose(sorted(shape.vertices.tolist()), corners, atol=1e-6)
@@ -210,7 +212,7 @@ def test_primitives_have_their_sizes():
     red = '<material name="red"><color rgba="1 0 0 1"/></material>'
     visuals = [f'<visual><geometry><{solid}/></geometry>{red}</visual>' for solid in solids]
     text = f'<robot name="r"><link name="a">{"".join(visuals)}</link></robot>'
-    found, reasons = load_shapes(load_visuals(text), Packages())
+    found, reasons = load_shapes(load_urdf_visuals(text), MeshPackages())
     for shape, size in zip(found, [*solids.values()][:-1], strict=True):
         low, high = shape.vertices.min(axis=0), shape.vertices.max(axis=0)
         np.testing.assert_allclose(high - low, size, atol=0.02)
@@ -236,7 +238,7 @@ def drawn():
         name, Mock(color=given['color'])
     )
     clicked = Mock()
-    scene = RobotScene(server, ARM, TEXT, Packages(), clicked)
+    scene = RobotScene(server, ARM, TEXT, MeshPackages(), clicked)
     return SimpleNamespace(scene=scene, server=server, meshes=meshes, clicked=clicked)
 
 

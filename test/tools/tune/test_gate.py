@@ -11,21 +11,21 @@ import re
 from hypothesis import given, strategies as st
 import pytest
 
-from transmission_bridge.tools.tune.server import RequestGuard
+from transmission_bridge.tools.tune.server import PageRequestGuard
 
 PORT = 8080
 OURS = f'127.0.0.1:{PORT}'
 SOCKET = {'Upgrade': 'websocket', 'Connection': 'Upgrade'}
 
 
-def headers(gate: RequestGuard, host: str = OURS, **more: str) -> dict[str, str]:
+def headers(gate: PageRequestGuard, host: str = OURS, **more: str) -> dict[str, str]:
     """Return the headers of somebody who has the code."""
     return {'Host': host, 'Cookie': f'transmission_bridge_tune_{PORT}={gate.code}', **more}
 
 
 def test_the_code_of_the_address_becomes_a_cookie_that_other_sites_do_not_send():
     """With the cookie page and socket are served, with the address no socket: anybody makes it."""
-    gate = RequestGuard('127.0.0.1')
+    gate = PageRequestGuard('127.0.0.1')
     reply = gate.describe_rejection(f'/?code={gate.code}', {'Host': OURS}, PORT)
     assert reply.status == HTTPStatus.OK
     assert {'HttpOnly', 'SameSite=Strict', 'Path=/'} <= set(re.split('; ', reply.cookie))
@@ -39,7 +39,7 @@ def test_the_code_of_the_address_becomes_a_cookie_that_other_sites_do_not_send()
 @given(st.text(max_size=40), st.booleans())
 def test_without_the_code_there_is_nothing_but_a_question_for_it(guess, is_socket):
     """A guess, in the address or in the cookie, opens neither page nor socket."""
-    gate, other = RequestGuard('127.0.0.1'), RequestGuard('127.0.0.1')
+    gate, other = PageRequestGuard('127.0.0.1'), PageRequestGuard('127.0.0.1')
     for target, cookie in (
         ('/', ''),
         ('/', f'transmission_bridge_tune_{PORT}={guess!r}'),
@@ -64,7 +64,7 @@ def test_without_the_code_there_is_nothing_but_a_question_for_it(guess, is_socke
 ])  # fmt: skip
 def test_addresses_and_the_name_that_is_listened_on_are_its_own_and_no_others(hosts, is_ours):
     """As --host gives it."""
-    gate = RequestGuard('robot.local')
+    gate = PageRequestGuard('robot.local')
     for host in (*hosts.split(), *[''] * (not is_ours)):
         reply = gate.describe_rejection('/', headers(gate, host, Origin=f'http://{host}'), PORT)
         assert (reply is None) == is_ours, host
@@ -83,7 +83,7 @@ def test_addresses_and_the_name_that_is_listened_on_are_its_own_and_no_others(ho
 ])  # fmt: skip
 def test_what_is_foreign_is_refused_though_it_has_the_cookie(target, origin):
     """The browser says where a socket is opened from."""
-    gate = RequestGuard('127.0.0.1')
+    gate = PageRequestGuard('127.0.0.1')
     for more in ({}, SOCKET):
         sent = headers(gate, **({'Origin': origin} if origin else {}), **more)
         assert gate.describe_rejection(target, sent, PORT).status == HTTPStatus.FORBIDDEN

@@ -26,10 +26,10 @@ pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.tune.command import PageView
 from transmission_bridge.tools.tune.model import TuneModel
-from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot, RobotState
-from transmission_bridge.tools.tune.server import open_server, RequestGuard
+from transmission_bridge.tools.tune.robots import TuneBridgeRobot, TuneFileRobot, TuneRobotState
+from transmission_bridge.tools.tune.server import open_server, PageRequestGuard
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
-from transmission_bridge.tools.tune.shapes import Packages
+from transmission_bridge.tools.tune.shapes import MeshPackages
 
 ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
 SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
@@ -102,11 +102,11 @@ def open_page(request):
     """Return a function that opens a page of a robot from a file, or another one of a session."""
 
     def open_one(data=ARM, output='', may_change=True, session=None, robot=None) -> Page:
-        server = open_server(RequestGuard('127.0.0.1'), '127.0.0.1', 9400, 'test')
+        server = open_server(PageRequestGuard('127.0.0.1'), '127.0.0.1', 9400, 'test')
         request.addfinalizer(server.stop)
         if session is None:
-            robot = robot or FileRobot(data, load(data), {})
-            settings = PageSettings(may_change, output, False, Packages())
+            robot = robot or TuneFileRobot(data, load(data), {})
+            settings = PageSettings(may_change, output, False, MeshPackages())
             session = TuneSession(server, robot, settings, PageView)
         return Page(session, server)
 
@@ -313,7 +313,7 @@ def test_measured_stops_are_written_as_limits_if_the_user_asks(open_page, tmp_pa
     assert (limits.lower, limits.upper) == (-1.5, 1.25)
 
 
-class HandMoved(BridgeRobot):
+class HandMoved(TuneBridgeRobot):
     """The robot of a bridge that answers at once, with an arm that a hand moves."""
 
     def __init__(self) -> None:
@@ -339,10 +339,10 @@ class HandMoved(BridgeRobot):
     def follow_topics(self, receivers, **_) -> None:
         """Follow none."""
 
-    def read_state(self) -> RobotState:
+    def read_state(self) -> TuneRobotState:
         """Return a state at rest."""
         zeros = np.zeros((3, len(self.model.robot.joint_names)))
-        return RobotState(zeros, zeros, zeros[0], zeros[0], zeros[0] > 0.0, zeros[0] * np.nan)
+        return TuneRobotState(zeros, zeros, zeros[0], zeros[0], zeros[0] > 0.0, zeros[0] * np.nan)
 
     def describe_state(self) -> tuple[str, str]:
         """Return a sentence that is wider than the page."""

@@ -10,19 +10,19 @@ The node publishes them; clients in tools read them by the same words.
 from __future__ import annotations
 
 from transmission_bridge.bridge.diagnostics.inspection import (
-    BridgeWatch as BridgeWatch,
-    Moment as Moment,
-    Peers as Peers,
+    BridgeInspector as BridgeInspector,
+    InspectionTime as InspectionTime,
+    TopicPeers as TopicPeers,
 )
 from transmission_bridge.bridge.diagnostics.status import (
+    Diagnostic as Diagnostic,
+    DiagnosticHistory as DiagnosticHistory,
+    DiagnosticLog as DiagnosticLog,
     ERROR as ERROR,
-    EventHistory as EventHistory,
     Fact as Fact,
-    make_status as make_status,
+    make_diagnostic as make_diagnostic,
     OK as OK,
-    Status as Status,
     TOOLS as TOOLS,
-    TroubleLog as TroubleLog,
     UNITS_OF as UNITS_OF,
     UNKNOWN as UNKNOWN,
     WARN as WARN,

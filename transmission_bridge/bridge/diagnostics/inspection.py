@@ -7,7 +7,7 @@ Diagnostics of a configured bridge: topics, actuators, joints, transmissions and
 The node looks once a second, in the thread of the bridge, and only reads it, except that turns
 forget the joints that they report. ``watch`` and other subscribers rely on the names of statuses
 and keys, and on values that are numbers, states or units; sentences may change. Functions are
-parts of :class:`BridgeWatch`, public for their tests.
+parts of :class:`BridgeInspector`, public for their tests.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import numpy as np
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.diagnostics.status import (
+    Diagnostic,
+    DiagnosticHistory,
     ERROR,
-    EventHistory,
     Fact,
-    make_status,
-    Status,
+    make_diagnostic,
     UNITS_OF,
     UNKNOWN,
     WARN,
@@ -48,7 +48,7 @@ GRACE = 2.0
 _NEVER, _STALE, _UNSENT, _NAN = 'never received', 'stale', 'no position sent', 'not finite'
 
 
-class Moment(NamedTuple):
+class InspectionTime(NamedTuple):
     """
     The time of a look, once a second.
 
@@ -63,7 +63,7 @@ class Moment(NamedTuple):
     open_for: float | None = None
 
 
-class Peers(NamedTuple):
+class TopicPeers(NamedTuple):
     """
     Other nodes on a topic, as texts.
 
@@ -87,7 +87,7 @@ def _list_counts(kind: str, counts: Mapping[str, int]) -> list[Fact]:
     ]
 
 
-def _list_peers(kind: str, peers: Peers) -> list[Fact]:
+def _list_peers(kind: str, peers: TopicPeers) -> list[Fact]:
     return [
         Fact('topic', peers.place),
         Fact(kind, _join(peers.names)),
@@ -102,13 +102,13 @@ def _join(texts: Iterable[str]) -> str:
 # -- Topics and commands -------------------------------------------------------------------------
 
 
-def inspect_input(
+def inspect_subscribed_topic(
     statistics: TopicStatistics,
-    peers: Peers,
-    events: EventHistory,
-    moment: Moment,
+    peers: TopicPeers,
+    events: DiagnosticHistory,
+    moment: InspectionTime,
     timeout: float | None = None,
-) -> Status:
+) -> Diagnostic:
     """
     Return the status of a subscribed topic.
 
@@ -136,11 +136,15 @@ def inspect_input(
         limit = 'never' if timeout == math.inf else f'{timeout:.3g}'
         trouble = _find_driver_trouble(statistics, peers, events, moment, timeout)
         facts += [Fact('timeout [s]', limit), trouble]
-    return make_status(topic, facts, 'receiving' if received else 'no new message')
+    return make_diagnostic(topic, facts, 'receiving' if received else 'no new message')
 
 
 def _find_driver_trouble(
-    statistics: TopicStatistics, peers: Peers, events: EventHistory, moment: Moment, timeout: float
+    statistics: TopicStatistics,
+    peers: TopicPeers,
+    events: DiagnosticHistory,
+    moment: InspectionTime,
+    timeout: float,
 ) -> Fact:
     """Return the trouble of a driver without usable messages."""
     names = f' ({_join(peers.names)})' * bool(peers.names)
@@ -162,16 +166,18 @@ def _find_driver_trouble(
     return Fact('silent', f'no message for {max(age, 0.0):.0f} s, {publishers}' * is_silent, level)
 
 
-def inspect_output(topic: str, peers: Peers, events: EventHistory) -> Status:
+def inspect_published_topic(
+    topic: str, peers: TopicPeers, events: DiagnosticHistory
+) -> Diagnostic:
     """Return the status of a published topic."""
     rivals = events.confirm(topic, _join(peers.rivals))
     rival = Fact('other publishers', rivals and f'{rivals}: end one or remap it', WARN)
-    return make_status(topic, [*_list_peers('subscribers', peers), rival])
+    return make_diagnostic(topic, [*_list_peers('subscribers', peers), rival])
 
 
-def inspect_commands(
-    statistics: TopicStatistics, counts: CommandCounts, events: EventHistory, unheard: str
-) -> Status:
+def inspect_command_source(
+    statistics: TopicStatistics, counts: CommandCounts, events: DiagnosticHistory, unheard: str
+) -> Diagnostic:
     """
     Return the status of the accepted commands of one source.
 
@@ -191,7 +197,7 @@ def inspect_commands(
         grown = _join(events.list_grown((kind, topic), totals))
         facts += [*_list_counts(kind, totals), Fact(f'{kind} now', grown, WARN)]
     facts += [Fact(f'effort share {key}', f'{x:.0%}') for key, x in counts.shares.items()]
-    return make_status(f'commands of {topic}', facts)
+    return make_diagnostic(f'commands of {topic}', facts)
 
 
 # -- Joints beyond their limits ------------------------------------------------------------------
@@ -230,7 +236,7 @@ def describe_joints_beyond(
 # -- The whole bridge ----------------------------------------------------------------------------
 
 
-class BridgeWatch:
+class BridgeInspector:
     """
     Inspects a configured bridge once a second; a session makes one.
 
@@ -255,13 +261,16 @@ class BridgeWatch:
         self._commands = commands
         self._reports = [bridge.states.report, bridge.gate.ledger.report, *sensors]
         self._limits = compute_measured_limits(bridge.plan.robot)
-        self._events = EventHistory()
+        self._events = DiagnosticHistory()
         # Joints beyond their limits at the last look.
         self._beyond: Mapping[str, str] = {}
 
     def inspect_bridge(
-        self, moment: Moment, inputs: Mapping[str, Peers], outputs: Mapping[str, Peers]
-    ) -> Iterator[Status]:
+        self,
+        moment: InspectionTime,
+        inputs: Mapping[str, TopicPeers],
+        outputs: Mapping[str, TopicPeers],
+    ) -> Iterator[Diagnostic]:
         """
         Yield the statuses of topics, actuators, joints, transmissions and commands.
 
@@ -275,11 +284,11 @@ class BridgeWatch:
         for topic, statistics in self._statistics.items():
             is_driver = topic in self._state_topics
             timeout = self._bridge.states.find_driver_timeout(topic) if is_driver else None
-            status = inspect_input(statistics, inputs[topic], events, moment, timeout)
+            status = inspect_subscribed_topic(statistics, inputs[topic], events, moment, timeout)
             is_told |= is_driver and status.level == ERROR
             yield status
         for topic, peers in outputs.items():
-            yield inspect_output(topic, peers, events)
+            yield inspect_published_topic(topic, peers, events)
         reasons = self._find_unknown_actuators(moment.now)
         bindings = self._bridge.plan.robot.bindings
         # Counts of NaN by transmission and reason.
@@ -293,7 +302,7 @@ class BridgeWatch:
         unheard = self._list_unheard_topics(outputs)
         for topic, are_trajectories in self._commands.items():
             places = unheard[are_trajectories]
-            yield inspect_commands(self._statistics[topic], counts[topic], events, places)
+            yield inspect_command_source(self._statistics[topic], counts[topic], events, places)
         yield self._inspect_active_commands()
 
     # -- actuators, joints and transmissions -----------------------------------------------------
@@ -321,8 +330,8 @@ class BridgeWatch:
         return reasons
 
     def _inspect_actuators(
-        self, moment: Moment, reasons: Mapping[str, str], is_told: bool
-    ) -> Status:
+        self, moment: InspectionTime, reasons: Mapping[str, str], is_told: bool
+    ) -> Diagnostic:
         """
         Return the status of all actuators.
 
@@ -342,7 +351,7 @@ class BridgeWatch:
         facts += [Fact(f'unknown name {name}', unknown[name]) for name in sorted(unknown)]
         if moment.open_for is not None:
             facts += self._list_actuator_troubles(moment.open_for, reasons, is_told)
-        return make_status('actuators', facts, 'not all known' if reasons else 'all known')
+        return make_diagnostic('actuators', facts, 'not all known' if reasons else 'all known')
 
     def _list_actuator_troubles(
         self, open_for: float, reasons: Mapping[str, str], is_told: bool
@@ -378,8 +387,11 @@ class BridgeWatch:
                 yield Fact(f'lost turn of {joint}', words, ERROR)
 
     def _inspect_joints(
-        self, moment: Moment, reasons: Mapping[str, str], unmapped: Mapping[str, Counter[str]]
-    ) -> Status:
+        self,
+        moment: InspectionTime,
+        reasons: Mapping[str, str],
+        unmapped: Mapping[str, Counter[str]],
+    ) -> Diagnostic:
         """Return the status of all joints; an unknown joint has the reasons of its actuators."""
         robot, plan = self._bridge.plan.robot, self._bridge.plan.state_map
         positions = self._bridge.states.compute_joint_motion(plan, moment.now)[0]
@@ -396,9 +408,9 @@ class BridgeWatch:
         # Confirmed by a second look, because one reading may be wrong.
         before, self._beyond = self._beyond, beyond
         facts += [Fact(key, words, WARN) for key, words in beyond.items() if key in before]
-        return make_status('joints', facts, fine)
+        return make_diagnostic('joints', facts, fine)
 
-    def _inspect_transmissions(self, unmapped: Mapping[str, Counter[str]]) -> Iterator[Status]:
+    def _inspect_transmissions(self, unmapped: Mapping[str, Counter[str]]) -> Iterator[Diagnostic]:
         """Yield the statuses of used, then of rejected transmissions."""
         robot = self._bridge.plan.robot
         for binding in robot.bindings:
@@ -408,7 +420,7 @@ class BridgeWatch:
             lately = _join(self._events.list_grown(('map', name), counts))
             facts = [Fact('loaded', True), Fact('type', binding.spec.type)]
             facts += [*_list_counts('not mapped', counts), Fact('not mapped now', lately, WARN)]
-            yield make_status(f'transmission {name}', facts)
+            yield make_diagnostic(f'transmission {name}', facts)
         description = robot.description
         kinds = {spec.name: spec.type for spec in description.transmissions}
         kinds |= {spec.name: spec.type for spec in description.rejected}
@@ -418,11 +430,11 @@ class BridgeWatch:
             facts = [Fact('loaded', False), Fact('type', kinds[name])]
             # Logged at configure.
             facts.append(Fact('rejected', words or 'failed to load', ERROR, False))
-            yield make_status(f'transmission {name}', facts)
+            yield make_diagnostic(f'transmission {name}', facts)
 
     # -- commands --------------------------------------------------------------------------------
 
-    def _list_unheard_topics(self, outputs: Mapping[str, Peers]) -> list[str]:
+    def _list_unheard_topics(self, outputs: Mapping[str, TopicPeers]) -> list[str]:
         """Return topics of commands and of trajectories without subscribers, each as one text."""
         arrays = [f'actuator_{interface}_commands' for interface in FIELDS]
         kinds = ['actuator_commands', *arrays], ['actuator_trajectory']
@@ -438,7 +450,7 @@ class BridgeWatch:
             lists.append(', '.join(filter(None, unheard)))
         return lists
 
-    def _inspect_active_commands(self) -> Status:
+    def _inspect_active_commands(self) -> Diagnostic:
         """Return the status of kept efforts, endless joints and arrays that were not sent."""
         ledger, arrays = self._bridge.gate.ledger, self._bridge.gate.arrays
         kept = shortened(ledger.kept_efforts)
@@ -450,4 +462,4 @@ class BridgeWatch:
         for topic, names in arrays.missing.items():
             words = f'{shortened(names)} had no active command of that mode'
             facts.append(Fact(f'array not sent on {topic}', words, WARN))
-        return make_status('commands in force', facts)
+        return make_diagnostic('commands in force', facts)

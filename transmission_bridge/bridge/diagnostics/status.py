@@ -57,7 +57,7 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Diagnostic:
     """
     One diagnostic_msgs/DiagnosticStatus.
 
@@ -77,7 +77,9 @@ class Status:
         return next((str(fact.value) for fact in self.facts if fact.key == key), '')
 
 
-def make_status(name: str, facts: Iterable[Fact], fine: str = 'OK', *, state: str = '') -> Status:
+def make_diagnostic(
+    name: str, facts: Iterable[Fact], fine: str = 'OK', *, state: str = ''
+) -> Diagnostic:
     """
     Return a status with the level of the worst trouble and texts of limited length.
 
@@ -88,10 +90,10 @@ def make_status(name: str, facts: Iterable[Fact], fine: str = 'OK', *, state: st
 
 
 @lru_cache(256)  # most parts are as they were a second ago
-def _make_status(name: str, facts: tuple[Fact, ...], fine: str, state: str) -> Status:
+def _make_status(name: str, facts: tuple[Fact, ...], fine: str, state: str) -> Diagnostic:
     troubles = sorted((fact for fact in facts if fact.level), key=lambda fact: -fact.level)
     words = [state, *(f'{fact.key}: {fact.value}' for fact in troubles)]
-    return Status(
+    return Diagnostic(
         clipped(name, _NAME_LENGTH),
         troubles[0].level if troubles else OK,
         clipped('; '.join(filter(None, words)) or fine),
@@ -102,7 +104,7 @@ def _make_status(name: str, facts: tuple[Fact, ...], fine: str, state: str) -> S
     )
 
 
-class EventHistory:
+class DiagnosticHistory:
     """
     Counts and facts of earlier looks.
 
@@ -158,7 +160,7 @@ class EventHistory:
         return words if now - begun >= seconds else ''
 
 
-class TroubleLog:
+class DiagnosticLog:
     """
     Log lines for statuses: each trouble at its start and at its end.
 
@@ -175,7 +177,7 @@ class TroubleLog:
         # Logged troubles, with the times of their start and of their last presence.
         self._lasting: dict[tuple[str, str], tuple[Fact, float, float]] = {}
 
-    def list_log_lines(self, statuses: Iterable[Status]) -> list[tuple[int, str]]:
+    def list_log_lines(self, statuses: Iterable[Diagnostic]) -> list[tuple[int, str]]:
         """Return level and text of the lines to log; ``OK`` is information."""
         now = self._time()
         present = {

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from transmission_bridge.bridge.options.files import (
     describe_damaged_files as describe_damaged_files,
-    describe_leaf as describe_leaf,
+    describe_yaml_node as describe_yaml_node,
     PARAMETERS as PARAMETERS,
     read_number as read_number,
-    read_parameters as read_parameters,
+    read_yaml_parameters as read_yaml_parameters,
     TunedFile as TunedFile,
     warn_of_unused_parameter_files as warn_of_unused_parameter_files,
 )
@@ -25,9 +25,9 @@ from transmission_bridge.bridge.options.options import (
     format_yaml_number as format_yaml_number,
     HOSTED as HOSTED,
     list_parameter_names as list_parameter_names,
+    OptionRange as OptionRange,
     PREFIX as PREFIX,
-    Range as Range,
-    split_pairs as split_pairs,
+    split_option_pairs as split_option_pairs,
     strip_prefixes as strip_prefixes,
-    warn_of_lost_names as warn_of_lost_names,
+    warn_of_unbridged_options as warn_of_unbridged_options,
 )

@@ -44,7 +44,7 @@ _INFINITE = ('.inf', '+.inf', '-.inf')
 _LONGEST = 200
 
 
-def read_parameters(data: bytes) -> dict[str, list[tuple[str, Any]]]:
+def read_yaml_parameters(data: bytes) -> dict[str, list[tuple[str, Any]]]:
     """
     Return the name and the YAML node of every parameter, by name of the ROS node.
 
@@ -98,7 +98,7 @@ def read_number(leaf: Any) -> float:
     return parse_number(leaf.value)
 
 
-def describe_leaf(leaf: Any) -> str:
+def describe_yaml_node(leaf: Any) -> str:
     """Return the value of a YAML node for an error."""
     return shown(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
 
@@ -109,7 +109,7 @@ def describe_damaged_files(arguments: Sequence[str]) -> str:
         if option == '--params-file' and Path(name).is_file():  # a pipe can be read once
             try:
                 with suppress(OSError):
-                    read_parameters(Path(name).read_bytes())
+                    read_yaml_parameters(Path(name).read_bytes())
             except ValueError as error:
                 return f"parameter file '{name}': {error}"
     return ''
@@ -126,7 +126,7 @@ def warn_of_unused_parameter_files(arguments: Sequence[str], ours: str) -> Itera
         # A pipe is empty now. A file that cannot be read is left to rcl.
         if option == '--params-file' and Path(name).is_file():
             with suppress(OSError, ValueError):
-                nodes = tuple(read_parameters(Path(name).read_bytes()))
+                nodes = tuple(read_yaml_parameters(Path(name).read_bytes()))
                 forms = '|'.join(map(re.escape, nodes))
                 forms = forms.replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
                 if not nodes or not re.fullmatch(forms, ours):

@@ -25,7 +25,7 @@ from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OptionRange:
     """
     The range of a number.
 
@@ -62,17 +62,21 @@ class Range:
 AUTO = -1.0
 
 #: Seconds; 0: never. A timer runs at a quarter of the smallest value; the largest is a day.
-_AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
+_AUTO_TIMEOUT = OptionRange(1e-3, 86_400.0, (AUTO, 0.0))
 
 #: Default command timeout [s], as in diff_drive_controller.
 COMMAND_TIMEOUT = 0.5
 
 #: In any unit of position; a 32-bit encoder has more than four thousand million counts.
-WRAP_PERIOD = Range(1e-6, 1e10)
+WRAP_PERIOD = OptionRange(1e-6, 1e10)
 
 
 def _option(
-    default: Any, description: str, choices: tuple[str, ...] = (), *, span: Range | None = None
+    default: Any,
+    description: str,
+    choices: tuple[str, ...] = (),
+    *,
+    span: OptionRange | None = None,
 ) -> Any:
     return field(
         default=default,
@@ -164,7 +168,7 @@ class BridgeOptions:
     publish_rate: float = _option(
         0.0,
         'Rate of joint_states [Hz]; 0: after every message of a driver.',
-        span=Range(1e-2, 1e4, (0.0,)),
+        span=OptionRange(1e-2, 1e4, (0.0,)),
     )
     limits: str = _option(
         'clamp',
@@ -224,7 +228,7 @@ class BridgeOptions:
         0.01,
         'Speed [rad/s or m/s] above which a joint, or a joint coupled to it, is moving: ~/zero '
         'and ~/store_numbers are rejected, and outward effort beyond a position limit ends.',
-        span=Range(0.0, 1e6),
+        span=OptionRange(0.0, 1e6),
     )
 
     def __post_init__(self) -> None:
@@ -241,9 +245,9 @@ class BridgeOptions:
             expected, found = 'at least one topic, and no empty names', self.actuator_state_topics
             raise make_option_error('actuator_state_topics', expected, list(found))
         for name in ('wrap_period', 'actuator_units', 'hardware_plugins'):
-            split_pairs(name, getattr(self, name))
-        for driver_name in split_pairs('actuator_names', self.actuator_names):
-            topic, name = split_topic(driver_name)
+            split_option_pairs(name, getattr(self, name))
+        for driver_name in split_option_pairs('actuator_names', self.actuator_names):
+            topic, name = split_driver_topic(driver_name)
             if ':' in driver_name and not (topic in self.actuator_state_topics and name):
                 expected = (
                     "'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
@@ -253,7 +257,7 @@ class BridgeOptions:
                 raise make_option_error('actuator_names', expected, driver_name)
 
 
-def split_topic(driver_name: str) -> tuple[str, str]:
+def split_driver_topic(driver_name: str) -> tuple[str, str]:
     """
     Return topic and name of ``topic:driver_name``; the topic is empty if there is no colon.
 
@@ -263,7 +267,7 @@ def split_topic(driver_name: str) -> tuple[str, str]:
     return (topic, name) if separator else ('', driver_name)
 
 
-def split_pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
+def split_option_pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
     """
     Return ``left=right`` entries as a dictionary.
 
@@ -286,14 +290,16 @@ RECORDED = BridgeOptions(state_timeout=0.0)
 # -- Entries that do not fit the robot -----------------------------------------------------------
 
 
-def warn_of_lost_names(options: BridgeOptions, lost: Mapping[str, str]) -> Iterator[Finding]:
+def warn_of_unbridged_options(
+    options: BridgeOptions, lost: Mapping[str, str]
+) -> Iterator[Finding]:
     """
     Yield a warning for each actuator in an option that belongs to a rejected transmission.
 
     :param lost: Actuators of rejected transmissions, with the reason.
     """
     for option in ('actuator_names', 'wrap_period', 'actuator_units'):
-        pairs = split_pairs(option, getattr(options, option))
+        pairs = split_option_pairs(option, getattr(options, option))
         for name in dict.fromkeys(pairs.values() if option == 'actuator_names' else pairs):
             if name in lost:
                 text = f"{option}: '{name}' is left out, {lost[name]}"

@@ -16,15 +16,15 @@ import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, Pattern, POSITION, VELOCITY
-from transmission_bridge.bridge.options.options import split_pairs
+from transmission_bridge.bridge.options.options import split_option_pairs
 from transmission_bridge.bridge.robot_facts import RobotFacts
 from transmission_bridge.bridge.rules.joint_rules import list_owned_actuators
 from transmission_bridge.bridge.rules.rule import (
-    describe_outside,
-    mask_beyond,
+    describe_limit_violations,
+    mask_beyond_limits,
     ROUNDING,
     Rule,
-    Verdict,
+    RuleVerdict,
 )
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import shortened
@@ -42,11 +42,11 @@ class TurnRule(Rule):
             yield cls(facts)
 
     def __init__(self, facts: RobotFacts) -> None:
-        wrapped = split_pairs('wrap_period', facts.options.wrap_period)
+        wrapped = split_option_pairs('wrap_period', facts.options.wrap_period)
         self._robot, names = facts.robot, facts.robot.actuator_names
         self._wraps: Mask = np.isin(names, list(wrapped))
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Reject positions."""
         is_open = self._wraps & np.isnan(state.spells[POSITION])
         if 1 not in is_open.tobytes():
@@ -56,7 +56,7 @@ class TurnRule(Rule):
         if not len(places):
             return None
         names = [self._robot.actuator_names[actuator] for actuator in places]
-        return Verdict(
+        return RuleVerdict(
             'unknown_turn',
             f'the turn of {shortened(names)} is unknown, or its driver has sent no position; '
             'positions cannot be sent: see diagnostics',
@@ -64,7 +64,7 @@ class TurnRule(Rule):
         )
 
 
-class ActuatorLimits(Rule):
+class ActuatorLimitRule(Rule):
     """
     With ``limits`` every actuator stays within its limits.
 
@@ -85,7 +85,7 @@ class ActuatorLimits(Rule):
         self._may_reject = not pattern.is_end
         self._rejects = facts.options.limits == 'reject'
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Clamp, scale or reject."""
         sent, robot = motion.sent, self._facts.robot
         outside = (sent < self._lower) | (sent > self._upper)
@@ -102,7 +102,7 @@ class ActuatorLimits(Rule):
                 if not outside.any():
                     continue
                 # Rounding of the map must not reject a value exactly at a joint's limit.
-                beyond = mask_beyond(numbers, lower, upper)
+                beyond = mask_beyond_limits(numbers, lower, upper)
                 is_single = len(joints) == len(binding.actuators) == 1
                 if self._rejects or (row == POSITION and not is_single):
                     refused = beyond & self._may_reject
@@ -121,11 +121,11 @@ class ActuatorLimits(Rule):
                         shares |= dict.fromkeys(changed, float(share.min()))
                 # Rounding must not exceed the limit.
                 sent[row][..., motors] = np.clip(numbers, lower, upper)
-        return Verdict(changes=changes, shares=shares)
+        return RuleVerdict(changes=changes, shares=shares)
 
     def _reject(
         self, transmission: str, row: int, motors: list[int], numbers: Array, refused: Mask
-    ) -> Verdict:
+    ) -> RuleVerdict:
         """Return a rejection with numbers in the units of the driver."""
         all_names, units = self._facts.robot.actuator_names, self._facts.units
         names = [all_names[motor] for motor in motors]
@@ -134,12 +134,12 @@ class ActuatorLimits(Rule):
             for bound in (numbers, *self._bounds[:, row, motors])
         )
         texts = [units.find_text(name, row) for name in names]
-        outside = describe_outside(names, numbers, refused, lower, upper, texts)
+        outside = describe_limit_violations(names, numbers, refused, lower, upper, texts)
         sentence = f'outside the {FIELDS[row]} limits of actuators of {transmission}: {outside}'
-        return Verdict('actuator_limit', sentence)
+        return RuleVerdict('actuator_limit', sentence)
 
 
-class Speed(Rule):
+class SpeedRule(Rule):
     """
     The mean speed between two waypoints is within the velocity limits of joints and actuators.
 
@@ -157,7 +157,7 @@ class Speed(Rule):
         self._robot = facts.robot
         self._limits = facts.joint_speeds, facts.motor_bounds[1, VELOCITY]
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Reject a trajectory that is faster; it is never changed."""
         robot, joints, actuators = self._robot, motion.values[POSITION], motion.sent[POSITION]
         assert motion.trajectory is not None
@@ -184,13 +184,13 @@ class Speed(Rule):
 
 def _judge_fast(
     reason: str, times: Array, positions: Array, limits: Array, names: tuple[str, ...]
-) -> Verdict | None:
+) -> RuleVerdict | None:
     speeds = np.abs(np.diff(positions, axis=0)) / np.diff(times)[:, np.newaxis]
     fast = np.argwhere(speeds > limits * (1.0 + ROUNDING))
     if not len(fast):
         return None
     number, member = fast[0]
-    return Verdict(
+    return RuleVerdict(
         reason,
         f'{names[member]} would move at {speeds[number, member]:g} between {times[number]:g} s '
         f'and {times[number + 1]:g} s, expected at most {limits[member]:g}',
@@ -198,4 +198,4 @@ def _judge_fast(
 
 
 #: In the order of application: limits are the last change of a number.
-ACTUATOR_RULES = TurnRule, ActuatorLimits, Speed
+ACTUATOR_RULES = TurnRule, ActuatorLimitRule, SpeedRule

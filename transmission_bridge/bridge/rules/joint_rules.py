@@ -27,12 +27,12 @@ from transmission_bridge.bridge.motion import (
 )
 from transmission_bridge.bridge.robot_facts import CoupledJoints, RobotFacts
 from transmission_bridge.bridge.rules.rule import (
-    describe_outside,
-    list_names,
-    mask_beyond,
+    describe_limit_violations,
+    list_masked,
+    mask_beyond_limits,
     ROUNDING,
     Rule,
-    Verdict,
+    RuleVerdict,
 )
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import shortened
@@ -51,9 +51,9 @@ class Rejected(Rule):
     """A rejection that follows from the pattern, whatever the numbers."""
 
     def __init__(self, reason: str, sentence: str, joints: Mask | None = None) -> None:
-        self._verdict = Verdict(reason, sentence, joints)
+        self._verdict = RuleVerdict(reason, sentence, joints)
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict:
         """Reject every motion."""
         return self._verdict
 
@@ -72,7 +72,7 @@ class JointLimitRule(Rule):
         self._lower, self._upper = pattern.cut_rows(facts.joint_bounds)
         self._rejects = facts.options.limits == 'reject'
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Clamp, or reject; a lower limit above the upper one always rejects."""
         values = motion.values
         limited = np.minimum(np.maximum(values, self._lower), self._upper)
@@ -81,21 +81,23 @@ class JointLimitRule(Rule):
         outside = (values < self._lower) | (values > self._upper)
         refused = outside if self._rejects else outside & (self._lower > self._upper)
         if refused.any():
-            numbers = describe_outside(self._names, values, refused, self._lower, self._upper)
-            changes = [('limited', list_names(self._names, refused))]
-            return Verdict('limit', f'outside the limits: {numbers}', changes=changes)
+            numbers = describe_limit_violations(
+                self._names, values, refused, self._lower, self._upper
+            )
+            changes = [('limited', list_masked(self._names, refused))]
+            return RuleVerdict('limit', f'outside the limits: {numbers}', changes=changes)
         values[...] = limited
-        return Verdict(changes=[('clamped', list_names(self._names, outside))])
+        return RuleVerdict(changes=[('clamped', list_masked(self._names, outside))])
 
 
-class Partners(Rule):
+class PartnerRule(Rule):
     """
     A joint that shares actuators with commanded joints holds (``partial_commands``).
 
     It holds its last command of their mode, without one its measured position; its velocities and
     accelerations in trajectories are zero. At an end it keeps its active command. If there are too
     few actuators for it to hold, it ends also, and it follows a command if the ratio is constant
-    or each joint has a curve of its own (:class:`Followers`).
+    or each joint has a curve of its own (:class:`FollowerRule`).
     """
 
     @classmethod
@@ -107,13 +109,13 @@ class Partners(Rule):
             commanded = mask.any(axis=0)
             if mask[mask.any(axis=1)].all():
                 continue
-            missing = ', '.join(list_names(group.names, ~commanded))
+            missing = ', '.join(list_masked(group.names, ~commanded))
             coupled = f'coupled by {group.binding.spec.name}'
             about = f'for {missing}, {coupled} to a joint that was commanded'
             # Commands to some of its joints may determine all others.
             leads = not group.can_hold and (group.constants is not None or bool(group.alone))
             if pattern.is_end:
-                yield _KeptPartners(pattern, group)
+                yield _KeptPartnerRule(pattern, group)
             elif not (mask[:, commanded] == mask[:, commanded][:, :1]).all():
                 names = f'{", ".join(group.names)} are {coupled}'
                 why = 'and were commanded in different modes; command them in the same'
@@ -139,7 +141,7 @@ class Partners(Rule):
         if not pattern.is_command:
             self._names, self._still = ARRAYS, (VELOCITY, ACCELERATION)
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Fill in the missing joints."""
         held = ledger.joints[:, self._missing]
         for row in self._rows:
@@ -149,13 +151,13 @@ class Partners(Rule):
                 filler = np.where(np.isnan(filler), state.position[self._missing], filler)
             if np.isnan(filler).any():
                 sentence = f'no {self._names[row]} {self._about}, and nothing to hold'
-                return Verdict('partial', sentence, self._everyone)
+                return RuleVerdict('partial', sentence, self._everyone)
             is_given = ~np.isnan(values[..., self._lead, np.newaxis])
             values[..., self._missing] = np.where(is_given, filler, np.nan)
         return None
 
 
-class _KeptPartners(Rule):
+class _KeptPartnerRule(Rule):
     """Partners keep their active commands."""
 
     def __init__(self, pattern: Pattern, group: CoupledJoints) -> None:
@@ -170,7 +172,7 @@ class _KeptPartners(Rule):
             motion.values[row, self._joints] = np.where(np.isnan(values), kept, values)
 
 
-class NeededArrays(Rule):
+class NeededArrayRule(Rule):
     """A waypoint has the arrays that a mechanism with a position-dependent ratio needs."""
 
     @classmethod
@@ -183,7 +185,7 @@ class NeededArrays(Rule):
     def __init__(self, binding: Binding) -> None:
         self._name = binding.spec.name
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Reject a waypoint without positions, or with accelerations without velocities."""
         assert motion.trajectory is not None
         filled = motion.trajectory.filled
@@ -194,11 +196,11 @@ class NeededArrays(Rule):
         ):
             if lacks.any():
                 why = f'{self._name} depends on position'
-                return Verdict(reason, f'waypoint {int(np.argmax(lacks))} has {what}: {why}')
+                return RuleVerdict(reason, f'waypoint {int(np.argmax(lacks))} has {what}: {why}')
         return None
 
 
-class Followers(Rule):
+class FollowerRule(Rule):
     """
     Joints that fewer actuators move together are commanded what these can do.
 
@@ -251,7 +253,7 @@ class Followers(Rule):
         if selected := self._leaders.select_joints(self._commanded.tolist()):
             self._leaders, self._leading = selected, self._commanded
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Replace positions and velocities by those of the actuators, within limits."""
         names, changes, constants = self._group.names, [], self._group.constants
         at, motors = state.position[self._joints], None
@@ -267,9 +269,9 @@ class Followers(Rule):
                 numbers = numbers - constants[1] * (row == POSITION)
                 sent = numbers[..., self._commanded] @ self._inverse.T
             moved = self._to_joints(row, sent, motors)
-            beyond = mask_beyond(moved, lower, upper) & is_given
+            beyond = mask_beyond_limits(moved, lower, upper) & is_given
             if beyond.any() and self._clamps:
-                changes.append(('clamped', list_names(names, beyond)))
+                changes.append(('clamped', list_masked(names, beyond)))
                 if row == POSITION:
                     sent = np.clip(sent, *self._span)
                 else:
@@ -277,11 +279,13 @@ class Followers(Rule):
                     np.divide(upper, np.abs(moved), out=share, where=beyond)
                     sent = sent * share.min(axis=-1, keepdims=True)
                 moved = self._to_joints(row, sent, motors)
-                beyond = mask_beyond(moved, lower, upper) & is_given
+                beyond = mask_beyond_limits(moved, lower, upper) & is_given
             if beyond.any() and self._may_reject:
-                numbers = describe_outside(names, moved, beyond, lower, upper)
+                numbers = describe_limit_violations(names, moved, beyond, lower, upper)
                 sentence = f'outside the {FIELDS[row]} limits of joints that follow: {numbers}'
-                return Verdict('limit', sentence, changes=[('limited', list_names(names, beyond))])
+                return RuleVerdict(
+                    'limit', sentence, changes=[('limited', list_masked(names, beyond))]
+                )
             # What cannot be mapped becomes NaN, also if the stream could map it from its last
             # solution, except velocity zero.
             is_still = (values == 0.0) & (row == VELOCITY)
@@ -294,7 +298,7 @@ class Followers(Rule):
             values = motion.values[EFFORT][..., self._joints]
             is_left_out = np.isnan(values) & ~np.isnan(values[..., self._commanded[:1]])
             motion.values[EFFORT][..., self._joints] = np.where(is_left_out, 0.0, values)
-        return Verdict(changes=changes) if changes else None
+        return RuleVerdict(changes=changes) if changes else None
 
     def _to_joints(self, row: int, values: Array, at: Array | None) -> Array:
         if self._group.constants is None:
@@ -320,7 +324,7 @@ class StepRule(Rule):
         self._positions = pattern.complete[POSITION].tobytes()
         self._warns = facts.options.max_step == 'warn'
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Compare the distance to positions with velocity limits."""
         targets = motion.values[POSITION]
         if motion.trajectory is None and not ledger.has_rejected:
@@ -343,7 +347,9 @@ class StepRule(Rule):
         if not far.any():
             return None
         if self._warns:
-            return Verdict(changes=[('jumped', list_names(self._names, far & ~np.isnan(origin)))])
+            return RuleVerdict(
+                changes=[('jumped', list_masked(self._names, far & ~np.isnan(origin)))]
+            )
         sentences = [
             f'{self._names[joint]} from {origin[joint]:g} to {targets[joint]:g}'
             if origin[joint] == origin[joint]
@@ -351,10 +357,10 @@ class StepRule(Rule):
             for joint in np.flatnonzero(far)
         ]
         steps = f'{shortened(sentences, show=str)} (max_step is reject)'
-        return Verdict('jumped', f'too far for the velocity limit: {steps}', far)
+        return RuleVerdict('jumped', f'too far for the velocity limit: {steps}', far)
 
 
-class Outward(Rule):
+class OutwardRule(Rule):
     """
     No rate leads a joint that is measured beyond a position limit further out.
 
@@ -376,20 +382,22 @@ class Outward(Rule):
         self._rejects = facts.options.limits == 'reject' and may_reject
         self._moving, self._together = facts.options.zero_max_velocity, facts.together
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Set outward rates to zero, or reject."""
         outside = (state.position > self._upper) | (state.position < self._lower)
         if 1 not in outside.tobytes():  # NaN is not outside
             return None
         rates = motion.values[VELOCITY : EFFORT + 1]
         outward, passes = self.mask_outward(rates, state)
-        stopped = list_names(self._names, outward)
+        stopped = list_masked(self._names, outward)
         if stopped and self._rejects:
             sentence = 'measured beyond a position limit and commanded further out: '
-            return Verdict('limit', sentence + shortened(stopped), changes=[('limited', stopped)])
+            return RuleVerdict(
+                'limit', sentence + shortened(stopped), changes=[('limited', stopped)]
+            )
         rates[outward] = 0.0
-        changes = [('stopped', stopped), ('outward', list_names(self._names, passes))]
-        return Verdict(changes=changes)
+        changes = [('stopped', stopped), ('outward', list_masked(self._names, passes))]
+        return RuleVerdict(changes=changes)
 
     def mask_outward(self, rates: Array, state: KnownState) -> tuple[Mask, Mask]:
         """
@@ -408,7 +416,7 @@ class Outward(Rule):
         return outward, passes
 
 
-class Map(Rule):
+class MapRule(Rule):
     """
     The numbers of the actuators; a motion that cannot be mapped is rejected.
 
@@ -422,13 +430,13 @@ class Map(Rule):
     def make(cls, facts: RobotFacts, pattern: Pattern) -> Iterator[Rule]:
         """Yield the map of single samples, or of waypoints."""
         if pattern.named.any():
-            yield (_WaypointMap if pattern.is_trajectory else cls)(facts)
+            yield (_WaypointMapRule if pattern.is_trajectory else cls)(facts)
 
     def __init__(self, facts: RobotFacts) -> None:
         self._robot, self._map = facts.robot, facts.stream.map_command
         self._scales = facts.units.scales
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Map all joints; if it is rejected, the rates that it should replace end."""
         sent = motion.sent = self._map(motion.values, state.position, ledger.report)
         is_finite = np.isfinite(sent if self._scales is None else sent / self._scales)
@@ -456,13 +464,13 @@ class Map(Rule):
             return None
         why = 'outside its domain, singular, too large, or its position is unknown'
         sentence = f'a command cannot be mapped by {shortened(lost)}: {why}'
-        return Verdict('unmapped', sentence, expiring=expiring)
+        return RuleVerdict('unmapped', sentence, expiring=expiring)
 
 
-class _WaypointMap(Map):
+class _WaypointMapRule(MapRule):
     """The map of each waypoint of a trajectory."""
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """Map all joints; reject a waypoint that cannot be mapped."""
         assert motion.trajectory is not None
         robot, values, filled = self._robot, motion.values, motion.trajectory.filled
@@ -479,7 +487,7 @@ class _WaypointMap(Map):
         for binding in filter(motion.pattern.commands, robot.bindings):
             is_mapped = is_finite[..., list_owned_actuators(binding)].all(axis=-1)
             for row, point in np.argwhere(filled & ~is_mapped):
-                return Verdict(
+                return RuleVerdict(
                     'unmapped',
                     f'{ARRAYS[row]} of waypoint {point} cannot be mapped by {binding.spec.name}: '
                     'outside its domain, singular, or not supported',
@@ -494,5 +502,13 @@ def list_owned_actuators(binding: Binding) -> list[int]:
 
 #: In the order of application. Limits come before partners, because a partner that holds keeps
 #: its position beyond a limit; steps and outward rates after them, because these also move.
-#: NeededArrays comes before Followers, which removes numbers that cannot be mapped.
-JOINT_RULES = JointLimitRule, Partners, NeededArrays, Followers, StepRule, Outward, Map
+#: NeededArrayRule comes before FollowerRule, which removes numbers that cannot be mapped.
+JOINT_RULES = (
+    JointLimitRule,
+    PartnerRule,
+    NeededArrayRule,
+    FollowerRule,
+    StepRule,
+    OutwardRule,
+    MapRule,
+)

@@ -25,7 +25,7 @@ from transmission_bridge.types import Array, Mask
 ROUNDING = 1e-9
 
 
-class Verdict(NamedTuple):
+class RuleVerdict(NamedTuple):
     """
     What a rule did with a motion: it changed numbers, or rejects it.
 
@@ -57,7 +57,7 @@ class Rule:
         """Yield the rules that a pattern needs."""
         raise NotImplementedError
 
-    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> Verdict | None:
+    def apply(self, motion: Motion, state: KnownState, ledger: Ledger) -> RuleVerdict | None:
         """
         Change a motion in place; return what was done, ``None``: nothing.
 
@@ -68,20 +68,20 @@ class Rule:
         raise NotImplementedError
 
 
-def list_names(names: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
+def list_masked(names: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
     """Return the names in a mask, shape ``(..., n)``."""
     some = mask.any(axis=tuple(range(mask.ndim - 1)))
     return tuple(names[member] for member in np.flatnonzero(some))
 
 
-def mask_beyond(values: Array, lower: Array, upper: Array) -> Mask:
+def mask_beyond_limits(values: Array, lower: Array, upper: Array) -> Mask:
     """Return the mask of the numbers outside by more than rounding; NaN is not outside."""
     below = values < lower - ROUNDING * (1.0 + np.abs(lower))
     above: Mask = values > upper + ROUNDING * (1.0 + np.abs(upper))
     return below | above
 
 
-def describe_outside(
+def describe_limit_violations(
     names: Sequence[str],
     values: Array,
     outside: Mask,

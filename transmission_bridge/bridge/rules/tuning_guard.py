@@ -16,8 +16,8 @@ import numpy as np
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, END, Motion, Pattern, POSITION, VELOCITY
 from transmission_bridge.bridge.robot_facts import RobotFacts
-from transmission_bridge.bridge.rules.actuator_rules import ActuatorLimits
-from transmission_bridge.bridge.rules.joint_rules import Followers
+from transmission_bridge.bridge.rules.actuator_rules import ActuatorLimitRule
+from transmission_bridge.bridge.rules.joint_rules import FollowerRule
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.interfaces import FIELDS
@@ -125,10 +125,10 @@ def _map_commands(
     state = KnownState(0.0, measured, *unknown)
     pattern = Pattern(limited, END, np.isfinite(joints).tobytes())
     motion = Motion('', pattern, joints.copy(), actuators)
-    for rule in Followers.make(limited, motion.pattern):
+    for rule in FollowerRule.make(limited, motion.pattern):
         rule.apply(motion, state, ledger)
     motion.sent = facts.stream.map_command(motion.values, measured, MapReport()).copy()
-    for rule in ActuatorLimits.make(limited, motion.pattern):
+    for rule in ActuatorLimitRule.make(limited, motion.pattern):
         rule.apply(motion, state, ledger)
     return motion.sent
 

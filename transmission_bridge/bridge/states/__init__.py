@@ -10,12 +10,12 @@ Node and tools import the names below; most modules of ``bridge`` import each ot
 from __future__ import annotations
 
 from transmission_bridge.bridge.states.encoders import (
-    Encoders as Encoders,
     list_wrap_periods as list_wrap_periods,
+    WrappedEncoders as WrappedEncoders,
 )
 from transmission_bridge.bridge.states.state_map import (
-    DriverIndex as DriverIndex,
-    list_followers as list_followers,
+    DriverStateIndex as DriverStateIndex,
+    list_mimic_followers as list_mimic_followers,
 )
 from transmission_bridge.bridge.states.states import SensorPath as SensorPath, States as States
 from transmission_bridge.bridge.states.turns import unwrap_positions as unwrap_positions

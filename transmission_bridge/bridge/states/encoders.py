@@ -16,7 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
-from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs, WRAP_PERIOD
+from transmission_bridge.bridge.options.options import (
+    BridgeOptions,
+    split_option_pairs,
+    WRAP_PERIOD,
+)
 from transmission_bridge.bridge.robot_facts import compute_motor_bounds
 from transmission_bridge.errors import make_option_error, UnknownNameError
 from transmission_bridge.interfaces import FIELDS
@@ -59,7 +63,7 @@ def list_wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict
     """
     periods = {}
     names, lost = robot.actuator_names, robot.lost_actuators
-    for name, text in split_pairs('wrap_period', options.wrap_period).items():
+    for name, text in split_option_pairs('wrap_period', options.wrap_period).items():
         if name not in names and name not in lost:
             raise UnknownNameError('actuator', name, (*names, *lost), parameter='wrap_period')
         try:
@@ -74,7 +78,7 @@ def list_wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict
     return periods
 
 
-class CoupledEncoders(NamedTuple):
+class CoupledWrappedEncoders(NamedTuple):
     """
     Transmissions that share actuators, of which one at least is wrapped.
 
@@ -89,7 +93,7 @@ class CoupledEncoders(NamedTuple):
     ratios: Array | None
 
 
-class Encoders:
+class WrappedEncoders:
     """
     What the robot and the options determine about turns; positions are in SI.
 
@@ -140,7 +144,7 @@ class Encoders:
         self.usual = SPREAD + AT_ONCE * self.speeds
         self.close = np.where(np.isinf(self.speeds), AT_ONCE, AGREEMENT / self.speeds)
 
-    def _make_group(self, motors: Index) -> CoupledEncoders:
+    def _make_group(self, motors: Index) -> CoupledWrappedEncoders:
         """Return the transmissions of these actuators; write their speeds, far and travels."""
         bindings = [binding for binding in self.robot.bindings if binding.actuators[0] in motors]
         joints = np.unique([joint for binding in bindings for joint in binding.joints])
@@ -174,10 +178,10 @@ class Encoders:
         travels = np.abs(ratios).sum(axis=2).max(axis=0, initial=0.0)
         self.travels[joints] = np.where(travels > 0.0, travels, np.inf)
         is_simple = is_constant and len(bindings) == 1 and len(motors) <= min(2, len(joints))
-        return CoupledEncoders(motors, joints, ratios[0] if is_simple else None)
+        return CoupledWrappedEncoders(motors, joints, ratios[0] if is_simple else None)
 
     def compute_candidates(
-        self, group: CoupledEncoders, covered: Array, is_open: Mask
+        self, group: CoupledWrappedEncoders, covered: Array, is_open: Mask
     ) -> Array | None:
         """
         Return the turns to add to a group that keep its joints within limits.

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import Entries, Stamp
+from transmission_bridge.bridge.inputs import MessageEntries, Stamp
 from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import AUTO
 from transmission_bridge.interfaces import FIELDS
@@ -25,7 +25,7 @@ from transmission_bridge.types import Array, Mask
 _LEAST_TIMEOUT, _MOST_TIMEOUT, _PERIODS = 1.0, 5.0, 5.0
 
 
-class HeardDriver:
+class DriverReception:
     """
     The last message of one driver, and its timeout.
 
@@ -44,7 +44,7 @@ class HeardDriver:
     :ivar has_blanks: Whether a position in its last message was not a number.
     """
 
-    def __init__(self, number: int, entries: Entries, state_timeout: float) -> None:
+    def __init__(self, number: int, entries: MessageEntries, state_timeout: float) -> None:
         self.number, self.entries = number, entries
         self._is_auto, self._period = state_timeout == AUTO, 0.0
         self.timeout = _LEAST_TIMEOUT if self._is_auto else state_timeout or math.inf
@@ -80,7 +80,7 @@ class HeardDriver:
 _PATIENCE = 1.0
 
 
-class Spells:
+class KnowledgeSpells:
     """
     Numbers the spells for which each actuator is known without a gap.
 
@@ -184,7 +184,7 @@ _SPAN = 0.3
 _STEP, _KEPT = 0.05, 1.0
 
 
-class Pace:
+class StatePace:
     """
     Remembers the positions of a short time, for speeds of drivers that send none.
 

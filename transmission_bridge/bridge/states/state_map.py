@@ -17,14 +17,19 @@ from itertools import compress
 import numpy as np
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
-from transmission_bridge.bridge.inputs import Entries, find_entries, LayoutCache, Stamp
+from transmission_bridge.bridge.inputs import (
+    find_message_entries,
+    LayoutCache,
+    MessageEntries,
+    Stamp,
+)
 from transmission_bridge.bridge.options.options import (
     BridgeOptions,
     RECORDED,
-    split_pairs,
-    split_topic,
+    split_driver_topic,
+    split_option_pairs,
 )
-from transmission_bridge.bridge.states.encoders import Encoders
+from transmission_bridge.bridge.states.encoders import WrappedEncoders
 from transmission_bridge.errors import make_option_error, shortened, shown, UnknownNameError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.messages import (
@@ -43,7 +48,7 @@ from transmission_bridge.types import Array, EMPTY, Index, Mask
 _MOST_NAMES = 32
 
 
-class DriverIndex:
+class DriverStateIndex:
     """
     Names and units of the numbers that drivers send; immutable, with caches.
 
@@ -67,22 +72,22 @@ class DriverIndex:
         driver_names: Mapping[str, str] | None = None,
         lost: Mapping[str, str] | None = None,
         units: DriverUnits | None = None,
-        encoders: Encoders | None = None,
+        encoders: WrappedEncoders | None = None,
     ) -> None:
         renamed, self._lost = driver_names or {}, dict(lost or {})
         self.encoders, self.count = encoders, len(names)
         self._names, self._indexes = names, _make_indexes(names, renamed, self._lost)
         for driver_name, name in renamed.items():
             if name in self._lost:
-                self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
+                self._lost.setdefault(split_driver_topic(driver_name)[1], self._lost[name])
         self._translates = driver_names is not None
         self.scales = scales = None if units is None else units.scales
         self._caches = {
-            source: LayoutCache(partial(find_entries, index=index, scales=scales))
+            source: LayoutCache(partial(find_message_entries, index=index, scales=scales))
             for source, index in self._indexes.items()
         }
 
-    def find_entries(self, source: str, layout: Layout) -> Entries:
+    def find_entries(self, source: str, layout: Layout) -> MessageEntries:
         """
         Return the indices and scales of a driver's message.
 
@@ -135,7 +140,7 @@ def _make_indexes(
     for driver_name, name in driver_names.items():
         if name not in index and name not in lost:
             raise UnknownNameError('actuator', name, (*names, *lost), parameter='actuator_names')
-        source, new_name = split_topic(driver_name)
+        source, new_name = split_driver_topic(driver_name)
         entries.setdefault(source, {})[new_name] = name
     renamed = set(entries[''].values())
     for new_name, name in entries[''].items():
@@ -158,14 +163,14 @@ def _make_indexes(
 # not define how the load is shared.
 
 
-class StateMap(DriverIndex):
+class StateMap(DriverStateIndex):
     """
     What follows from robot and options for the states of drivers and joints; immutable.
 
     Its map and its writer contain working memory: one thread uses them.
 
     :param options: By default those of recordings.
-    :param resolves_turns: See :class:`Encoders`.
+    :param resolves_turns: See :class:`WrappedEncoders`.
     :ivar map_state: Maps numbers of the actuators; see :meth:`~.program.RobotMap.map_state`.
     :ivar names: The published joints: the robot's, then their followers.
     :ivar forget_solutions: Discards the last solutions of the map.
@@ -184,16 +189,16 @@ class StateMap(DriverIndex):
         *,
         resolves_turns: bool = True,
     ) -> None:
-        renamed = split_pairs('actuator_names', options.actuator_names)
+        renamed = split_option_pairs('actuator_names', options.actuator_names)
         encoders = None
         if options.wrap_period:
-            encoders = Encoders(robot, options, resolves=resolves_turns)
+            encoders = WrappedEncoders(robot, options, resolves=resolves_turns)
         lost, units = robot.lost_actuators, DriverUnits(robot)
         super().__init__(robot.actuator_names, renamed, lost, units, encoders)
         stream = robot.stream(ACTUATOR_TO_JOINT)
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
         # Index of the joint that each follower follows, and rows multiplier and offset.
-        followers, self._followed, self._chains = list_followers(robot)
+        followers, self._followed, self._chains = list_mimic_followers(robot)
         self.names = (*robot.joint_names, *followers)
         self._encoder = JointStateEncoder()
         self.writer = JointStateWriter(self.names)
@@ -265,7 +270,7 @@ def empty_if_unknown(values: Array) -> Array:
     return EMPTY if np.isnan(values).all() else values
 
 
-def list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
+def list_mimic_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
     """
     Return the followers of bridged joints, with chains resolved.
 

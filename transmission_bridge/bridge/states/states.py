@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge.actuator_drivers import DriverUnits
-from transmission_bridge.bridge.inputs import Entries, MOST_UNKNOWN, Stamp
+from transmission_bridge.bridge.inputs import MessageEntries, MOST_UNKNOWN, Stamp
 from transmission_bridge.bridge.motion import POSITION, VELOCITY
 from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
-from transmission_bridge.bridge.states.knowledge import HeardDriver, Pace, Spells
-from transmission_bridge.bridge.states.state_map import DriverIndex, StateMap
+from transmission_bridge.bridge.states.knowledge import DriverReception, KnowledgeSpells, StatePace
+from transmission_bridge.bridge.states.state_map import DriverStateIndex, StateMap
 from transmission_bridge.bridge.states.turns import Turns
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import FIELDS
@@ -43,7 +43,8 @@ class KnownState(NamedTuple):
     :param now: The time [s], as in :class:`States`.
     :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
     :param velocity: Joint velocities, same shape, NaN if unknown or too old.
-    :param spells: Number of the spell for which each actuator is known, see :class:`Spells`.
+    :param spells: Number of the spell for which each actuator is known, see
+        :class:`KnowledgeSpells`.
     :param shift: To subtract from actuator positions for the turns of the drivers, shape
         ``(n_actuators,)``; ``None``: zero.
     """
@@ -85,7 +86,7 @@ class States:
 
     def __init__(
         self,
-        index: DriverIndex,
+        index: DriverStateIndex,
         options: BridgeOptions = RECORDED,
         *,
         stamp_hold: float = 0.0,
@@ -93,11 +94,11 @@ class States:
         # NaN for each actuator: it has no turn that is lost or found.
         self._shape, self._endless = (len(FIELDS), index.count), np.full(index.count, np.nan)
         self.turns = None if index.encoders is None else Turns(index.encoders)
-        self.spells, self.pace = Spells(index.count), Pace()
+        self.spells, self.pace = KnowledgeSpells(index.count), StatePace()
         self._state_timeout = options.state_timeout
         # In place of a driver without messages: its timeout and its look-up.
-        self._stranger = HeardDriver(
-            _NOBODY, Entries(slice(0), None, 0, (), None), options.state_timeout
+        self._stranger = DriverReception(
+            _NOBODY, MessageEntries(slice(0), None, 0, (), None), options.state_timeout
         )
         self._stamp_hold = stamp_hold
         self.report = MapReport()
@@ -121,7 +122,7 @@ class States:
         # Timeout of each number, see _find_timeouts.
         self._timeouts: Array | None = None
         self.pace.forget()
-        self._drivers: dict[str, HeardDriver] = {}
+        self._drivers: dict[str, DriverReception] = {}
         # Whether two drivers published a number; whether _joints are the map of the numbers.
         self._is_contested = self._is_mapped = False
         self._watch_rows()
@@ -130,7 +131,7 @@ class States:
         self.spells.begin_unheard(None if self.turns is None else self.turns.wraps)
         self.forget_stamps()
 
-    def replace_index(self, before: DriverIndex, after: DriverIndex) -> None:
+    def replace_index(self, before: DriverStateIndex, after: DriverStateIndex) -> None:
         """
         Convert the known numbers if a new index has other units, and let turns use its encoders.
 
@@ -151,7 +152,7 @@ class States:
 
     def merge_message(
         self,
-        index: DriverIndex,
+        index: DriverStateIndex,
         source: str,
         layout: Layout,
         data: JointStateRecord,
@@ -204,8 +205,8 @@ class States:
             self.pace.record_positions(np.where(is_unknown, counted, self._values[0]), now)
 
     def _look_up_driver(
-        self, index: DriverIndex, source: str, layout: Layout, now: float
-    ) -> HeardDriver:
+        self, index: DriverStateIndex, source: str, layout: Layout, now: float
+    ) -> DriverReception:
         """Return the driver of a message that is its first one or not like its last one."""
         # First, because it may reject the message.
         entries = index.find_entries(source, layout)
@@ -215,7 +216,7 @@ class States:
         self.record_time(now)
         driver = self._drivers.get(source)
         if driver is None:
-            driver = HeardDriver(len(self._drivers), entries, self._state_timeout)
+            driver = DriverReception(len(self._drivers), entries, self._state_timeout)
             self._drivers[source] = driver
         self._end_spells(now)  # by the last layout
         gap = now - driver.heard
@@ -232,7 +233,7 @@ class States:
             if name in self.unknown_names or len(self.unknown_names) < MOST_UNKNOWN:
                 self.unknown_names[name] += 1
 
-    def _write_numbers(self, entries: Entries, data: JointStateRecord) -> None:
+    def _write_numbers(self, entries: MessageEntries, data: JointStateRecord) -> None:
         """Write numbers that are not a block."""
         self._count_unknown(entries.unknown)
         places, picks, scales, rows = entries.places, entries.picks, entries.scales, data.rows
@@ -253,7 +254,9 @@ class States:
                 self.turns.forget_turns()
         self._latest = now
 
-    def _record_giver(self, driver: HeardDriver, layout: Layout, entries: Entries) -> None:
+    def _record_giver(
+        self, driver: DriverReception, layout: Layout, entries: MessageEntries
+    ) -> None:
         """
         Record the numbers that a driver publishes, and forget those that it omits.
 
@@ -299,7 +302,7 @@ class States:
             counted = self.turns.compute_counted_until(timeouts[POSITION])
         self.spells.end_spells(now, receipts, timeouts, counted)
 
-    def _begin_spells(self, driver: HeardDriver, now: float) -> None:
+    def _begin_spells(self, driver: DriverReception, now: float) -> None:
         """Begin the spells of actuators that a message of a driver makes known."""
         if now > self.spells.until:
             self._end_spells(now)
@@ -563,9 +566,9 @@ class SensorPath(States):
         self._index = self._make_index(robot)
         super().__init__(self._index, options)
 
-    def _make_index(self, robot: RobotTransmissions) -> DriverIndex:
+    def _make_index(self, robot: RobotTransmissions) -> DriverStateIndex:
         names, lost = robot.actuator_names, robot.lost_actuators
-        return DriverIndex(names, self._driver_names, lost, DriverUnits(robot))
+        return DriverStateIndex(names, self._driver_names, lost, DriverUnits(robot))
 
     def replace_robot(self, robot: RobotTransmissions) -> None:
         """

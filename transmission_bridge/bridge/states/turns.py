@@ -25,9 +25,9 @@ import numpy as np
 from transmission_bridge.bridge.states.encoders import (
     AGREEMENT,
     AT_ONCE,
-    Encoders,
     MOST_CANDIDATES,
     SPREAD,
+    WrappedEncoders,
 )
 from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.types import Array, Index, Mask
@@ -129,7 +129,7 @@ class Turns:
     :ivar totals: Readings with the counted turns, also in an unknown turn.
     """
 
-    def __init__(self, encoders: Encoders) -> None:
+    def __init__(self, encoders: WrappedEncoders) -> None:
         self._encoders, self.wraps = encoders, encoders.wraps
         # Positions of joints beyond their limits, and whether another turn is possible, until
         # diagnostics take them.
@@ -164,7 +164,7 @@ class Turns:
         self._wrong.clear()
         self._was_deaf[:] = True
 
-    def accept_tuning(self, encoders: Encoders) -> None:
+    def accept_tuning(self, encoders: WrappedEncoders) -> None:
         """
         Use new numbers; known turns stay known unless other turns fit the new numbers.
 

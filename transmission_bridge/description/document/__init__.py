@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
-    from transmission_bridge.description.document.number_editor import NumberEditor as NumberEditor
+    from transmission_bridge.description.document.number_editor import (
+        DescriptionEditor as DescriptionEditor,
+    )
     from transmission_bridge.description.document.values import (
         INFINITE as INFINITE,
         MECHANICAL_REDUCTION as MECHANICAL_REDUCTION,
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     )
     from transmission_bridge.description.document.visuals import (
         Color as Color,
-        load_visuals as load_visuals,
+        load_urdf_visuals as load_urdf_visuals,
         VisualSpec as VisualSpec,
     )
     from transmission_bridge.description.document.xml import (
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
         Element as Element,
         MAX_BYTES as MAX_BYTES,
         parse_xml as parse_xml,
-        read_file as read_file,
+        read_urdf_file as read_urdf_file,
     )
 
 __all__, __getattr__ = import_lazily(__name__)

@@ -31,28 +31,28 @@ from transmission_bridge.description.document.values import (
 )
 from transmission_bridge.description.document.xml import (
     blank_prolog,
-    decode_text,
+    decode_description,
     description_text,
     MARKUP,
     parse_xml,
-    strip_prefix,
+    strip_xml_prefix,
 )
 from transmission_bridge.description.specs import (
     Dialect,
+    MemberSpec,
     ParameterSpec,
-    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.description.transmission_element import TRANSMISSIONS
 
 #: What has parameters.
-Owner: TypeAlias = TransmissionSpec | TransmissionEnd
+Owner: TypeAlias = TransmissionSpec | MemberSpec
 
 _WORD = re.compile(r'[^ \t\n\r,;]+')
 _INDENTATION = re.compile(r'\n[ \t]*\Z')
 
 
-class NumberEditor:
+class DescriptionEditor:
     """
     Change numbers of a description.
 
@@ -60,7 +60,7 @@ class NumberEditor:
     """
 
     def __init__(self, data: bytes) -> None:
-        self._raw, self._mark, self._encoding = decode_text(data)
+        self._raw, self._mark, self._encoding = decode_description(data)
         self._text = blank_prolog(description_text(data))
         # It is well-formed, but prefixes may be undeclared.
         parser = etree.XMLParser(
@@ -85,7 +85,7 @@ class NumberEditor:
         return self._mark + text.replace('\n', ending).encode(self._encoding, 'xmlcharrefreplace')
 
     def set_member_number(
-        self, dialect: Dialect, member: TransmissionEnd, field: str, value: float
+        self, dialect: Dialect, member: MemberSpec, field: str, value: float
     ) -> bool:
         """
         Set the reduction or the offset of a joint or an actuator.
@@ -97,7 +97,9 @@ class NumberEditor:
         tag = row.value(field).name
         element = self._elements[member.path]
         is_given = tag in row.attributes and bool(_find_attribute(element, tag))
-        children = [each for each in element.iterchildren('*') if strip_prefix(each.tag) == tag]
+        children = [
+            each for each in element.iterchildren('*') if strip_xml_prefix(each.tag) == tag
+        ]
         for child in children:
             _set_word(child, '', 0, value)
         if is_given or children:
@@ -108,7 +110,7 @@ class NumberEditor:
         return _add_child(element, tag, repr(value))
 
     def set_limit(
-        self, member: TransmissionEnd, kind: str, value: float, *, in_parameters: bool
+        self, member: MemberSpec, kind: str, value: float, *, in_parameters: bool
     ) -> bool:
         """
         Set a limit of an actuator: as attribute of its ``<limit>``, as its ``<param>``, or both.
@@ -186,7 +188,7 @@ class NumberEditor:
 
 def _find_attribute(element: Any, name: str) -> str:
     """Return the full name of an attribute; of ``x:name`` and ``name``, name is used."""
-    names = [key for key in element.attrib if strip_prefix(key) == name]
+    names = [key for key in element.attrib if strip_xml_prefix(key) == name]
     return name if name in names else ''.join(names[:1])
 
 

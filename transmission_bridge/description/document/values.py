@@ -63,14 +63,14 @@ def parse_number(text: str) -> float:
 
 # -- Values of attributes and texts --------------------------------------------------------------
 #
-# Each reader raises :class:`ValueFault` if the text is not such a value.
+# Each reader raises :class:`InvalidValue` if the text is not such a value.
 
 
 _INTEGER = re.compile(r'[+-]?[0-9]{1,18}')
 _SPACES = re.compile(r'[ \t\n\r]+')
 
 
-class ValueFault(ValueError):
+class InvalidValue(ValueError):
     """
     The text of a value is invalid.
 
@@ -89,14 +89,14 @@ def read_number(text: str) -> float:
     try:
         return parse_number(text)
     except ValueError as error:
-        raise ValueFault(str(error), text.strip(XML_SPACE)) from None
+        raise InvalidValue(str(error), text.strip(XML_SPACE)) from None
 
 
 def read_ratio(text: str) -> float:
     """Read a finite number other than zero."""
     value = read_number(text)
     if value == 0.0:
-        raise ValueFault('a number other than zero', text.strip(XML_SPACE))
+        raise InvalidValue('a number other than zero', text.strip(XML_SPACE))
     return value
 
 
@@ -104,11 +104,11 @@ def read_integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
     """Read an integer from ``least`` to ``most``."""
     stripped = text.strip(XML_SPACE)
     if _INTEGER.fullmatch(stripped) is None or not least <= int(stripped) <= most:
-        raise ValueFault(f'an integer from {least} to {most}', stripped)
+        raise InvalidValue(f'an integer from {least} to {most}', stripped)
     return int(stripped)
 
 
-def read_rate(text: str) -> int:
+def read_update_rate(text: str) -> int:
     """Read an integer from 0; an empty text is 0."""
     return read_integer(text, least=0, most=2**32 - 1) if text else 0
 
@@ -123,7 +123,7 @@ def read_boolean(text: str) -> bool:
     stripped = text.strip(XML_SPACE)
     value = {'true': True, 'false': False}.get(stripped.lower())
     if value is None:
-        raise ValueFault('true or false', stripped)
+        raise InvalidValue('true or false', stripped)
     return value
 
 
@@ -139,7 +139,7 @@ def read_quaternion(text: str) -> tuple[float, float, float, float]:
     # Divided by the largest component first, so that no square overflows or underflows.
     scale = max(map(abs, values))
     if scale == 0.0:
-        raise ValueFault('a quaternion other than 0 0 0 0', text)
+        raise InvalidValue('a quaternion other than 0 0 0 0', text)
     norm = math.hypot(*(value / scale for value in values))
     x, y, z, w = (value / scale / norm for value in values)
     return x, y, z, w
@@ -155,5 +155,5 @@ def read_color(text: str) -> tuple[float, float, float, float]:
 def _read_number_list(text: str, count: int, expected: str) -> list[float]:
     words = [word for word in _SPACES.split(text) if word]
     if len(words) != count:
-        raise ValueFault(expected, text)
+        raise InvalidValue(expected, text)
     return [read_number(word) for word in words]

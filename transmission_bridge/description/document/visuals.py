@@ -4,7 +4,7 @@
 """
 Load the ``<visual>`` elements of links, for tools that draw the robot.
 
-Only the tuning tool calls it. The names in the tables are URDF's; ``Row`` and ``Value`` in
+Only the tuning tool calls it. The names in the tables are URDF's; ``XmlRow`` and ``XmlValue`` in
 ``walker`` explain the codes.
 """
 
@@ -17,9 +17,9 @@ import os
 
 from transmission_bridge.description.document.values import read_color, read_number, read_vector
 from transmission_bridge.description.document.xml import description_text, Element, parse_xml
-from transmission_bridge.description.specs import Pose
+from transmission_bridge.description.specs import OriginSpec
 from transmission_bridge.description.urdf import ORIGIN, whole
-from transmission_bridge.description.walker import Fields, Findings, Row, Value, Walker
+from transmission_bridge.description.walker import Fields, Findings, XmlRow, XmlValue, XmlWalker
 
 #: Red, green, blue and opacity, each from 0 to 1.
 Color = tuple[float, float, float, float]
@@ -41,14 +41,14 @@ class VisualSpec:
 
     link: str
     shape: str
-    origin: Pose
+    origin: OriginSpec
     size: tuple[float, ...]
     filename: str = ''
     color: Color | None = None
 
 
 def _finish_shape(
-    _: Walker, element: Element, values: Fields, _errors: int
+    _: XmlWalker, element: Element, values: Fields, _errors: int
 ) -> tuple[str, tuple[float, ...], str]:
     filename = values.pop('filename', '')
     if element.tag == 'mesh':
@@ -57,7 +57,7 @@ def _finish_shape(
     return element.tag, tuple(chain.from_iterable(sizes)), filename
 
 
-_needed = partial(Value, missing='<{tag}> without {name}')
+_needed = partial(XmlValue, missing='<{tag}> without {name}')
 _RADIUS, _LENGTH = _needed('radius', read_number), _needed('length', read_number)
 # The order of the values of a shape is the order of ``VisualSpec.size``.
 _SHAPES = tuple(
@@ -67,16 +67,16 @@ _SHAPES = tuple(
         ('cylinder', (_RADIUS, _LENGTH)),
         ('capsule', (_RADIUS, _LENGTH)),
         ('sphere', (_RADIUS,)),
-        ('mesh', (_needed('filename', str), Value('scale', read_vector))),
+        ('mesh', (_needed('filename', str), XmlValue('scale', read_vector))),
     )
 )
-_COLOR = Value('rgba', read_color, within='color', field='color')
-_MATERIAL = Row('material', values=(Value('name', str), _COLOR))
-_GEOMETRY = Row('geometry', children=_SHAPES)
-_VISUAL = Row('visual', children=(ORIGIN, _GEOMETRY, _MATERIAL), many=True)
+_COLOR = XmlValue('rgba', read_color, within='color', field='color')
+_MATERIAL = XmlRow('material', values=(XmlValue('name', str), _COLOR))
+_GEOMETRY = XmlRow('geometry', children=_SHAPES)
+_VISUAL = XmlRow('visual', children=(ORIGIN, _GEOMETRY, _MATERIAL), many=True)
 
 
-def load_visuals(
+def load_urdf_visuals(
     text_or_path: str | bytes | bytearray | os.PathLike[str],
 ) -> tuple[VisualSpec, ...]:
     """
@@ -88,7 +88,7 @@ def load_visuals(
     """
     root = parse_xml(description_text(text_or_path))
     # A link without a readable visual still has a frame, so the findings are not used.
-    walker = Walker(Findings(root))
+    walker = XmlWalker(Findings(root))
     links = root.find_all('link') if root.tag == 'robot' else ()
     # Materials of the robot and of links: the first definition of a name is used.
     within = (
@@ -110,6 +110,6 @@ def load_visuals(
             shape, size, filename = values['geometry']['shape']
             material = values.get('material', {'name': None})
             color = material.get('color') or materials.get(material.get('name', ''))
-            name, origin = link.get('name') or '', values.get('origin', Pose())
+            name, origin = link.get('name') or '', values.get('origin', OriginSpec())
             visuals.append(VisualSpec(name, shape, origin, size, filename, color))
     return tuple(visuals)

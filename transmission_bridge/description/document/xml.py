@@ -55,16 +55,16 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str], *, name
                 'the robot description is not text', found='a lone surrogate code point'
             ) from None
     elif isinstance(source, (bytes, bytearray)):
-        text, _, _ = decode_text(bytes(source))
+        text, _, _ = decode_description(bytes(source))
     else:
         name = os.fsdecode(source)
         try:
-            data = read_file(name)
+            data = read_urdf_file(name)
         except (OSError, ValueError) as error:
             reason = getattr(error, 'strerror', None) or str(error)
             text = f'cannot read the robot description {shown(name)}: {reason}'
             raise DescriptionError(text) from error
-        text, _, _ = decode_text(data)
+        text, _, _ = decode_description(data)
     text = text.replace('\r\n', '\n').replace('\r', '\n')
     # The parser would drop the mark itself, and then read a prolog that blank_prolog() missed.
     start = _MARKS_AND_BLANKS.match(text)
@@ -105,7 +105,7 @@ def _check_byte_count(data: bytes) -> None:
         )
 
 
-def read_file(path: str | os.PathLike[str]) -> bytes:
+def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
     """
     Return the content of a file, or of a pipe as in ``<(xacro robot.xacro)``.
 
@@ -117,7 +117,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-def decode_text(data: bytes) -> tuple[str, bytes, str]:
+def decode_description(data: bytes) -> tuple[str, bytes, str]:
     """
     Return the text of a description, its byte order mark, and its encoding.
 
@@ -242,13 +242,13 @@ class _TreeBuilder:
         parent = self._open[-1] if self._open else None
         attributes: dict[str, str] = {}
         for name, value in attrib.items():
-            local = strip_prefix(name)
+            local = strip_xml_prefix(name)
             # If an element has x:name and name, name is used.
             if local == name or local not in attrib:
                 # With entities off, the parser returns every & of an attribute in this form.
                 attributes[local] = value.replace('&#38;', '&').strip(XML_SPACE)
         is_xacro = _XACRO.match(str(tag)) is not None
-        local = strip_prefix(str(tag))
+        local = strip_xml_prefix(str(tag))
         element = Element(local, attributes, parent, len(self.elements), is_xacro)
         self.elements.append(element)
         self._open.append(element)
@@ -268,7 +268,7 @@ class _TreeBuilder:
         return self.elements
 
 
-def strip_prefix(name: str) -> str:
+def strip_xml_prefix(name: str) -> str:
     """Return the local name of an element or an attribute."""
     if '}' in name or ':' in name:
         return name.rpartition('}')[2].rpartition(':')[2]

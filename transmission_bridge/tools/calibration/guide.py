@@ -20,17 +20,17 @@ from typing import NamedTuple
 from transmission_bridge.tools.calibration.hand import (
     BACK,
     HandCalibration,
-    JointTrack,
+    HandJointTrack,
+    HandMovedTransmission,
     LEAST,
-    MovedTransmission,
-    Range,
     SIDES,
+    StopRange,
 )
 from transmission_bridge.tools.calibration.outcome import (
     APPROACHES,
-    judge_transmission,
+    FitOutcome,
+    judge_calibration,
     measure_stops,
-    Outcome,
 )
 
 #: For the end.
@@ -42,7 +42,7 @@ _FROM_HERE = 'Start from here'
 _CHOICES = ((-1, 1), (1,), (-1,))
 
 
-class Act(NamedTuple):
+class GuideAct(NamedTuple):
     """
     Something that the user can do.
 
@@ -54,7 +54,7 @@ class Act(NamedTuple):
     act: Callable[[], str | None]
 
 
-class Step(NamedTuple):
+class GuideStep(NamedTuple):
     """
     What the user does now.
 
@@ -70,9 +70,9 @@ class Step(NamedTuple):
 
     title: str
     hint: str
-    primary: Act | None = None
+    primary: GuideAct | None = None
     obstacle: str = ''
-    second: Act | None = None
+    second: GuideAct | None = None
     joint: str = ''
     side: int = 0
     pose: Mapping[str, float] | None = None
@@ -137,27 +137,29 @@ class HandGuide:
             hand.is_confirmed = False
         self.left_out: frozenset[str] = frozenset()
         self.wants_limits = False
-        self.written: list[Outcome] | None = None
+        self.written: list[FitOutcome] | None = None
         self._describe_obstacle = describe_obstacle
         #: By transmission what was known of it, and what followed.
-        self._judged: dict[str, tuple[object, Outcome]] = {}
+        self._judged: dict[str, tuple[object, FitOutcome]] = {}
         self._message = ''
 
     # -- the step --------------------------------------------------------------------------------
 
     @property
-    def step(self) -> Step:
+    def step(self) -> GuideStep:
         """What to do now."""
         if not self.is_safe:
-            act = Act('The torque is off', partial(setattr, self, 'is_safe', True))
+            act = GuideAct('The torque is off', partial(setattr, self, 'is_safe', True))
             hint = 'Hold the arm meanwhile: it falls. Nothing is sent to the motors.'
             obstacle = self._describe_obstacle()
-            return Step('Switch the torque of all motors off', hint, act, obstacle)
+            return GuideStep('Switch the torque of all motors off', hint, act, obstacle)
         if self.hand.is_confirmed is None:
-            act = Act('Yes, the limits are the stops', partial(self.answer, is_confirmed=True))
+            act = GuideAct(
+                'Yes, the limits are the stops', partial(self.answer, is_confirmed=True)
+            )
             hint = 'If the joints stop earlier or later than at their limits, use a pose.'
             title = 'Are the limits in the URDF the mechanical stops?'
-            return Step(title, hint, act, second=self._offer_pose('No: use a pose'))
+            return GuideStep(title, hint, act, second=self._offer_pose('No: use a pose'))
         moved, joint = self._here
         if moved.name in self.left_out:
             return self._show_result(moved, joint)
@@ -169,25 +171,25 @@ class HandGuide:
         )
 
     @property
-    def _here(self) -> tuple[MovedTransmission, int]:
+    def _here(self) -> tuple[HandMovedTransmission, int]:
         """The joint of the step: before a pose the first one without direction."""
         joints, here = self.hand.joints, [self.chosen]
         if not self.hand.is_confirmed:
             here = [n for n in self._list_open() if not joints[n][0].has_directions] + here
         return joints[here[0]]
 
-    def _ask_for_direction(self, moved: MovedTransmission, joint: int) -> Step | None:
+    def _ask_for_direction(self, moved: HandMovedTransmission, joint: int) -> GuideStep | None:
         """Return the step for a direction; coupled joints need all of theirs first."""
         names, tracks = moved.joined_names, moved.tracks
         if not moved.zeros:
-            act = Act('Leave it out', self.leave_out)
-            return Step(f'{names} cannot be calibrated', self.judge(moved).refusal, act)
+            act = GuideAct('Leave it out', self.leave_out)
+            return GuideStep(f'{names} cannot be calibrated', self.judge(moved).refusal, act)
         if moved.has_directions:
             return None
         missing = [n for n in range(len(tracks)) if n not in moved.moves]
         if not missing:
-            again = Act('Start again', moved.start_again)
-            return Step(f'The motion of {names} does not fit', moved.problem, again)
+            again = GuideAct('Start again', moved.start_again)
+            return GuideStep(f'The motion of {names} does not fit', moved.problem, again)
         joint = joint if joint in missing else missing[0]
         track, least = tracks[joint], LEAST * tracks[joint].span
         way, came_back = moved.measure_move(joint)
@@ -202,17 +204,17 @@ class HandGuide:
             'Towards positive of the URDF, whatever the drawn arm does. If it stops at once, move '
             f'it back, press "{_FROM_HERE}", and move it again.'
         )
-        return Step(
+        return GuideStep(
             _name_motion(track, 'as the arrow shows'),
             hint,
-            Act('It moved that way', moved.end_move),
+            GuideAct('It moved that way', moved.end_move),
             obstacle,
-            Act(_FROM_HERE, partial(moved.begin_move, joint)),
+            GuideAct(_FROM_HERE, partial(moved.begin_move, joint)),
             track.name,
             1,
         )
 
-    def _ask_for_pose(self) -> Step | None:
+    def _ask_for_pose(self) -> GuideStep | None:
         refusals = [self.judge(moved).refusal for moved in self._included if moved.poses]
         is_known = len(refusals) == len(self._included) and not any(refusals)
         if self.hand.is_confirmed or is_known:
@@ -222,10 +224,10 @@ class HandGuide:
         hint = ' '.join([*map(_start_sentence, filter(None, refusals)), hint])
         moving = ', '.join(moved.joined_names for moved in self._included if not moved.is_still)
         obstacle = f'moving: {moving}' if moving else ''
-        act = Act('It is in the pose', self._mark_pose)
-        return Step('Put the arm into the pose', hint, act, obstacle, pose=self.pose)
+        act = GuideAct('It is in the pose', self._mark_pose)
+        return GuideStep('Put the arm into the pose', hint, act, obstacle, pose=self.pose)
 
-    def _ask_for_stop(self, moved: MovedTransmission, joint: int) -> Step | None:
+    def _ask_for_stop(self, moved: HandMovedTransmission, joint: int) -> GuideStep | None:
         """Return the step for a stop, which ends by itself."""
         outcome, tracks, wanted = self.judge(moved), moved.tracks, APPROACHES
         if self.hand.is_confirmed:
@@ -249,7 +251,7 @@ class HandGuide:
                     state = f'moved back by {track.format_way(way)} of {back}'
                     if math.isnan(way):
                         state = 'Is it at this stop already? Move it away, and to the stop again.'
-                    return Step(title, hint, obstacle=state, joint=track.name, side=side)
+                    return GuideStep(title, hint, obstacle=state, joint=track.name, side=side)
         if not self.hand.is_confirmed:
             return None
         track = next((track for track in tracks if track.name == outcome.joint), tracks[joint])
@@ -257,19 +259,21 @@ class HandGuide:
         if not all(track.has_limits for track in tracks):
             title = f'{moved.joined_names} needs a pose'
         second = self._offer_pose('Its limits are not the stops')
-        return Step(title, _start_sentence(outcome.refusal), second=second, joint=track.name)
+        return GuideStep(title, _start_sentence(outcome.refusal), second=second, joint=track.name)
 
-    def _show_result(self, moved: MovedTransmission, joint: int) -> Step:
+    def _show_result(self, moved: HandMovedTransmission, joint: int) -> GuideStep:
         track, outcome = moved.tracks[joint], self.judge(moved)
         others, names = self._list_open(), moved.joined_names
-        again = Act(f'No: start {names} again', moved.start_again)
+        again = GuideAct(f'No: start {names} again', moved.start_again)
         if not others:
             hint = f'Does the orange arm follow the real one? Then write them. {AFTERWARDS}'
-            return Step('All joints are known', hint, second=None if outcome.refusal else again)
+            return GuideStep(
+                'All joints are known', hint, second=None if outcome.refusal else again
+            )
         following, n = self.hand.joints[others[0]]
-        act = Act(f'Next: {following.tracks[n].name}', partial(self.choose, others[0]))
+        act = GuideAct(f'Next: {following.tracks[n].name}', partial(self.choose, others[0]))
         if outcome.refusal:
-            return Step(f'{names} keeps its numbers', outcome.refusal, act, joint=track.name)
+            return GuideStep(f'{names} keeps its numbers', outcome.refusal, act, joint=track.name)
         hint = 'The orange arm has the new numbers: does it follow the real one?'
         hint = ' '.join([*map(_start_sentence, outcome.notes), hint])
         if measured := measure_stops(moved, outcome).get(track.name):
@@ -280,10 +284,10 @@ class HandGuide:
         is_ = 'are' if len(moved.tracks) > 1 else 'is'
         away = track.format_way(outcome.uncertainty[track.name])
         title = f'{names} {is_} known, ± {away}'
-        return Step(title, hint, act, joint=track.name, second=again)
+        return GuideStep(title, hint, act, joint=track.name, second=again)
 
-    def _offer_pose(self, label: str) -> Act:
-        return Act(label, partial(self.answer, is_confirmed=False))
+    def _offer_pose(self, label: str) -> GuideAct:
+        return GuideAct(label, partial(self.answer, is_confirmed=False))
 
     @property
     def sweep(self) -> Sweep | None:
@@ -341,10 +345,10 @@ class HandGuide:
         return sum(progress.is_known for progress in self.list_progress())
 
     @property
-    def write_act(self) -> Act:
+    def write_act(self) -> GuideAct:
         """The button that writes, which is always there."""
         count = self.count_known()
-        return Act(f'Write {count} joint{"s" * (count != 1)}', self._write)
+        return GuideAct(f'Write {count} joint{"s" * (count != 1)}', self._write)
 
     @property
     def write_obstacle(self) -> str:
@@ -357,7 +361,7 @@ class HandGuide:
         return '' if self._included else 'every joint is left out'
 
     @property
-    def others(self) -> dict[str, Act]:
+    def others(self) -> dict[str, GuideAct]:
         """
         What is needed rarely, by its key on a terminal, which has n, o, w and ? for others.
 
@@ -368,13 +372,13 @@ class HandGuide:
         label = 'Both stops' if len(sides) == 2 else f'Its {SIDES[sides[0]]} stop alone'
         pose = 'All are at zero' if not self.pose else 'All are in the pose'
         return {
-            'b': Act('Next joint', lambda: self.choose(self.chosen + 1)),
-            's': Act('Start again', self._here[0].start_again),
-            'l': Act('Leave out', self.leave_out),
-            'e': Act(label, partial(setattr, track, 'sides', sides)),
-            'p': Act(pose, self._mark_pose),
-            'm': Act('Measure stops', self._measure_limits),
-            'q': Act('End without writing', partial(setattr, self, 'written', [])),
+            'b': GuideAct('Next joint', lambda: self.choose(self.chosen + 1)),
+            's': GuideAct('Start again', self._here[0].start_again),
+            'l': GuideAct('Leave out', self.leave_out),
+            'e': GuideAct(label, partial(setattr, track, 'sides', sides)),
+            'p': GuideAct(pose, self._mark_pose),
+            'm': GuideAct('Measure stops', self._measure_limits),
+            'q': GuideAct('End without writing', partial(setattr, self, 'written', [])),
         }
 
     @property
@@ -384,26 +388,26 @@ class HandGuide:
 
     # -- what is known ---------------------------------------------------------------------------
 
-    def judge(self, moved: MovedTransmission) -> Outcome:
+    def judge(self, moved: HandMovedTransmission) -> FitOutcome:
         """Return what is known of a transmission; computed again only after a change."""
         state = self.hand.is_confirmed, moved.knowledge
         if self._judged.get(moved.name, (None,))[0] != state:
-            self._judged[moved.name] = state, judge_transmission(moved, is_confirmed=state[0])
+            self._judged[moved.name] = state, judge_calibration(moved, is_confirmed=state[0])
         return self._judged[moved.name][1]
 
     @property
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[FitOutcome]:
         """What is known of each transmission that is not left out."""
         return [self.judge(moved) for moved in self._included]
 
     @property
-    def stops(self) -> dict[str, Range]:
+    def stops(self) -> dict[str, StopRange]:
         """Measured ranges of joints [rad or m], by name; see :func:`measure_stops`."""
         ranges = [measure_stops(moved, self.judge(moved)) for moved in self._included]
         return {name: limits for measured in ranges for name, limits in measured.items()}
 
     @property
-    def _included(self) -> list[MovedTransmission]:
+    def _included(self) -> list[HandMovedTransmission]:
         return [moved for moved in self.hand.transmissions if moved.name not in self.left_out]
 
     def _list_open(self) -> list[int]:
@@ -435,7 +439,7 @@ class HandGuide:
             if other is not moved:
                 other.cancel_move()
 
-    def press(self, act: Act | None = None) -> None:
+    def press(self, act: GuideAct | None = None) -> None:
         """Do what a button does, by default the button of the step, if it can be pressed."""
         step = self.step
         if act is None and not step.obstacle:
@@ -489,5 +493,5 @@ def _start_sentence(text: str) -> str:
     return f'{text[:1].upper()}{text[1:]}.'
 
 
-def _name_motion(track: JointTrack, where: str) -> str:
+def _name_motion(track: HandJointTrack, where: str) -> str:
     return f'{"Turn" if track.turns else "Slide"} {track.name} {where}'

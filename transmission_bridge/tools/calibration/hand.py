@@ -29,17 +29,17 @@ from transmission_bridge.errors import shortened, UnknownNameError
 from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import BridgeClient, COMMANDS, Received
 from transmission_bridge.tools.calibration.numbers import (
-    compute_signs,
-    list_zeros,
-    NumberMap,
-    Zero,
+    CalibrationMap,
+    compute_hand_signs,
+    list_fitted_zeros,
+    ZeroNumber,
 )
-from transmission_bridge.tools.units import joint_unit
+from transmission_bridge.tools.units import report_joint_unit
 from transmission_bridge.transmissions import Binding, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 
 #: Names of the stops of a joint by side: against and along its positive direction. The order is
-#: that of :class:`Range`.
+#: that of :class:`OptionRange`.
 SIDES = {-1: 'lower', 1: 'upper'}
 
 #: Largest difference between stops and limits of a turning joint [rad], and of a sliding joint as
@@ -55,13 +55,13 @@ TURN = 2.0 * math.pi
 TOWARDS, BACK, _NEAR = 0.03, 0.1, 0.04
 
 
-def compute_spread_factor(count: int) -> float:
+def compute_stop_spread_factor(count: int) -> float:
     """Return how far the stop may be from the farthest approach, in spreads (95 %)."""
     return math.inf if count < 2 else 20.0 ** (1.0 / (count - 1)) - 1.0
 
 
 @dataclass(frozen=True)
-class Stop:
+class JointStop:
     """
     The farthest position towards a stop of a joint.
 
@@ -77,10 +77,10 @@ class Stop:
     @property
     def uncertainty(self) -> float:
         """How far the stop may be beyond it [rad or m], with 95 % confidence."""
-        return self.spread * compute_spread_factor(self.count) if self.count > 1 else math.inf
+        return self.spread * compute_stop_spread_factor(self.count) if self.count > 1 else math.inf
 
 
-class Range(NamedTuple):
+class StopRange(NamedTuple):
     """Position limits of a joint [rad or m], infinite if absent."""
 
     lower: float
@@ -88,7 +88,7 @@ class Range(NamedTuple):
 
 
 @dataclass(eq=False)
-class JointTrack:
+class HandJointTrack:
     """
     The motion of one joint: how far it went on both sides, and where it turned back.
 
@@ -103,7 +103,7 @@ class JointTrack:
     """
 
     name: str
-    limits: Range
+    limits: StopRange
     turns: bool
     sides: tuple[int, ...] = (-1, 1)
     asked: int | None = None
@@ -163,14 +163,14 @@ class JointTrack:
                 if self.asked in (None, side):
                     self._approaches.append((side, reached))
 
-    def find_stop(self, side: int) -> Stop | None:
+    def find_stop(self, side: int) -> JointStop | None:
         """Return the stop at the lower (-1) or the upper (1) side, ``None`` before an approach."""
         if not self._farthest:
             return None
         farthest, actuators = self._farthest[side]
         missed = [farthest - reached for towards, reached in self._approaches if towards == side]
         near = [way for way in missed if way <= _NEAR * self.span]
-        return Stop(actuators, len(near), max(near)) if near else None
+        return JointStop(actuators, len(near), max(near)) if near else None
 
     def measure_back(self, side: int) -> float:
         """Return the motion back since that towards a stop [rad or m]; NaN: there was none."""
@@ -211,7 +211,7 @@ _GAP = 0.5
 _STILL_FOR, _STILL = 0.3, 0.005
 
 
-class MovedTransmission:
+class HandMovedTransmission:
     """
     A transmission that is moved by hand, and what is known of it.
 
@@ -243,12 +243,12 @@ class MovedTransmission:
     ) -> None:
         self.periods = periods
         self.binding, self.name, self.is_free = binding, binding.spec.name, is_free
-        self.maps = NumberMap(binding, robot.description)
+        self.maps = CalibrationMap(binding, robot.description)
         self.tracks = [
-            JointTrack(
+            HandJointTrack(
                 member.name,
-                Range(*robot.joint_limits[:, 0, joint].tolist()),
-                joint_unit(robot.description, member.name) != 'm',
+                StopRange(*robot.joint_limits[:, 0, joint].tolist()),
+                report_joint_unit(robot.description, member.name) != 'm',
             )
             for member, joint in zip(binding.spec.joints, binding.joints, strict=True)
         ]
@@ -318,9 +318,9 @@ class MovedTransmission:
         is_long = self._recent[-1][0] - self._recent[0][0] >= 0.5 * _STILL_FOR
         return bool(is_long and (motion <= _STILL * self._spans).all())
 
-    def _list_zeros(self) -> tuple[Zero, ...]:
-        maps = NumberMap(self.binding, self.maps.robot, self.signs)
-        return list_zeros(maps, self.middle, 0.5 * self._spans)
+    def _list_zeros(self) -> tuple[ZeroNumber, ...]:
+        maps = CalibrationMap(self.binding, self.maps.robot, self.signs)
+        return list_fitted_zeros(maps, self.middle, 0.5 * self._spans)
 
     def compute_turn(self) -> float:
         """Return the motion of its one joint by a turn of its one encoder; infinite otherwise."""
@@ -383,7 +383,7 @@ class MovedTransmission:
         self.moves[joint] = self.now - before
         if len(self.moves) < len(self.tracks):
             return ''
-        signs, self.problem = compute_signs(self.maps, self.moves, self.middle)
+        signs, self.problem = compute_hand_signs(self.maps, self.moves, self.middle)
         self.has_directions = signs is not None
         if signs is not None and signs != self.signs:
             self.signs = signs
@@ -442,7 +442,7 @@ class HandCalibration:
         scaled = [periods.get(name, np.nan) * scale for name, scale in self.scales.items()]
         self._periods = np.abs(scaled)
         self.transmissions = [
-            MovedTransmission(
+            HandMovedTransmission(
                 binding, robot, is_free=is_free, periods=self._periods[list(binding.actuators)]
             )
             for binding in select_bindings(robot, only)
@@ -495,7 +495,7 @@ class HandCalibration:
         return ''
 
 
-class DriverFeed:
+class HandDriverFeed:
     """
     Fills a :class:`HandCalibration` from the topics of drivers.
 

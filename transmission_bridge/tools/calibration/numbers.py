@@ -10,8 +10,8 @@ With the positions ``a`` of the actuators [rad or m at the motor], and joint ``j
     f_j(a; theta) = q
 
 by least squares. Each known position may be wrong by its slack. The search is free to change, its
-solutions are not. ``hand``, ``outcome`` and ``servo_files`` use it; only :class:`NumberMap` stores
-anything, the transmission that it built last.
+solutions are not. ``hand``, ``outcome`` and ``servo_files`` use it; only :class:`CalibrationMap`
+stores anything, the transmission that it built last.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.cli import optional
+from transmission_bridge.tools.cli import import_optional
 from transmission_bridge.transmissions import (
     Binding,
     build_transmission,
@@ -55,7 +55,7 @@ _ASIDE = 0.6
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownRows:
     """
     Rows of actuator positions at which positions of joints are known.
 
@@ -69,14 +69,14 @@ class Known:
     slack: Array
 
     @classmethod
-    def join(cls, rows: Sequence[tuple[Array, Array, Array]]) -> Known:
+    def join(cls, rows: Sequence[tuple[Array, Array, Array]]) -> KnownRows:
         """Return the table of rows of actuators, joints and slack."""
         actuators, joints, slack = (np.array(each) for each in zip(*rows, strict=True))
         return cls(actuators, joints, slack)
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class NumberFit:
     """
     The numbers that fit known positions.
 
@@ -99,7 +99,7 @@ class Fit:
         return float(known.max(initial=0.0))
 
 
-def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
+def list_fitted_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
     """Return the reductions of the side that states them, because only products are known."""
     members = [('actuators', member) for member in binding.spec.actuators]
     members += [('joints', member) for member in binding.spec.joints]
@@ -111,7 +111,7 @@ def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
     return tuple(path for path in paths if path[0] == min(sides))
 
 
-class NumberMap:
+class CalibrationMap:
     """
     The map of a transmission as a function of its numbers.
 
@@ -126,7 +126,7 @@ class NumberMap:
         binding: Binding,
         robot: RobotDescription,
         numbers: Mapping[ParameterPath, float] | None = None,
-        zeros: Sequence[Zero] = (),
+        zeros: Sequence[ZeroNumber] = (),
     ) -> None:
         self.zeros = zeros
         self.binding, self.robot = binding, robot
@@ -135,7 +135,7 @@ class NumberMap:
         #: The last built transmission, and its numbers.
         self._built_for, self._built = present, binding.transmission
 
-    def widened(self, share: float) -> NumberMap:
+    def widened(self, share: float) -> CalibrationMap:
         """
         Return the map with a wider range of joints, if the mechanism has it.
 
@@ -149,7 +149,7 @@ class NumberMap:
         for path, upper in uppers.items():
             way = share * (upper - self.numbers[path])
             numbers |= {path: self.numbers[path] - way, (*path[:-1], 'upper'): upper + way}
-        wider = NumberMap(self.binding, self.robot, numbers, self.zeros)
+        wider = CalibrationMap(self.binding, self.robot, numbers, self.zeros)
         try:
             wider.build({})
         except TransmissionBridgeError:
@@ -206,14 +206,14 @@ class NumberMap:
         return np.asarray(slopes)[:, :n_joints].T
 
 
-def fit_numbers(
-    maps: NumberMap,
-    known: Known,
+def fit_calibration(
+    maps: CalibrationMap,
+    known: KnownRows,
     free: Sequence[ParameterPath],
     start: Mapping[ParameterPath, float] | None = None,
     least: float = 1e-6,
     span: float = 1.0,
-) -> Fit:
+) -> NumberFit:
     """
     Return the free numbers that fit known positions best.
 
@@ -226,7 +226,7 @@ def fit_numbers(
         determined.
     :param span: Motion of a joint that determines a reduction well [rad or m].
     """
-    least_squares = optional('scipy.optimize', 'calibrate').least_squares
+    least_squares = import_optional('scipy.optimize', 'calibrate').least_squares
     is_known = np.isfinite(known.joints)
     guess = np.where(is_known, known.joints, 0.0)
     first = np.array([{**maps.numbers, **(start or {})}[path] for path in free])
@@ -266,7 +266,7 @@ def fit_numbers(
     values = name_values(best)
     errors = np.maximum(known.slack[is_known] + np.abs(solved.fun), _LEAST_ERROR)
     changes = np.linalg.pinv(solved.jac) * errors
-    return Fit(
+    return NumberFit(
         values,
         missing,
         known.joints - maps.map_positions(values, known.actuators, guess),
@@ -278,7 +278,7 @@ def fit_numbers(
 
 
 @dataclass(frozen=True)
-class Zero:
+class ZeroNumber:
     """
     A number that shifts the zero of a joint, or of an actuator.
 
@@ -292,7 +292,7 @@ class Zero:
     factor: float = 1.0
 
 
-def list_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]:
+def list_fitted_zeros(maps: CalibrationMap, middle: Array, reach: Array) -> tuple[ZeroNumber, ...]:
     """
     Return the numbers that shift the zeros of the encoders.
 
@@ -320,10 +320,14 @@ def list_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]
         }
         return tuple(zeros.values()) if len(zeros) == len(unit) else ()
     paths = [tunable.path for tunable in maps.binding.tunables]
-    return tuple(Zero(path) for path in paths if path[0] == 'joints' and path[-1] == 'offset')
+    return tuple(
+        ZeroNumber(path) for path in paths if path[0] == 'joints' and path[-1] == 'offset'
+    )
 
 
-def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> Iterator[Zero]:
+def _match(
+    maps: CalibrationMap, path: ParameterPath, at: Array, slopes: Array
+) -> Iterator[ZeroNumber]:
     """Yield the actuator whose motion has the effect of a number."""
     mapped = [
         maps.map_positions({path: maps.numbers[path] + change}, at) for change in (-_STEP, _STEP)
@@ -334,10 +338,12 @@ def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> It
     for place, own in enumerate(slopes):
         factor = float(own @ slope / (own @ own))
         if np.abs(slope - factor * own).max() <= 1e-4 * np.abs(slope).max():
-            yield Zero(path, place, factor)
+            yield ZeroNumber(path, place, factor)
 
 
-def guess_zeros(maps: NumberMap, known: Known, middle: Array) -> dict[ParameterPath, float]:
+def guess_zeros(
+    maps: CalibrationMap, known: KnownRows, middle: Array
+) -> dict[ParameterPath, float]:
     """
     Return first values of the zeros of actuators: the best of those that follow from a row.
 
@@ -369,8 +375,8 @@ def guess_zeros(maps: NumberMap, known: Known, middle: Array) -> dict[ParameterP
 # -- Directions -----------------------------------------------------------------------------------
 
 
-def compute_signs(
-    maps: NumberMap, moves: Mapping[int, Array], middle: Array
+def compute_hand_signs(
+    maps: CalibrationMap, moves: Mapping[int, Array], middle: Array
 ) -> tuple[Mapping[ParameterPath, float] | None, str]:
     """
     Return the signs of reductions for which each move is positive at its joint.
@@ -402,10 +408,10 @@ def compute_signs(
 
 
 def _find_signs(
-    maps: NumberMap, moves: Mapping[int, Array], middle: Array
+    maps: CalibrationMap, moves: Mapping[int, Array], middle: Array
 ) -> dict[ParameterPath, float] | None:
     """Return the fewest changes of signs that the type accepts and that explain the moves."""
-    paths = list_reductions(maps.binding)
+    paths = list_fitted_reductions(maps.binding)
     for chosen in itertools.chain.from_iterable(
         itertools.combinations(paths, count) for count in range(len(paths) + 1)
     ):

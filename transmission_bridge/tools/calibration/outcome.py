@@ -5,11 +5,11 @@
 The numbers that follow from motion by hand, their uncertainty, and why there are none.
 
 ``guide`` uses it for each change, ``calibrate`` and ``tune`` for what they write. It reads the
-motion only, and stores nothing. Programs rely on the keys of :meth:`Outcome.as_json`; sentences
+motion only, and stores nothing. Programs rely on the keys of :meth:`FitOutcome.as_json`; sentences
 are free to change.
 
 A stop can be missed on the inner side only. So if both stops are as far apart as the limits,
-within ``d``, the offset is within ``d / 2``. That is the check of :func:`judge_transmission`. If
+within ``d``, the offset is within ``d / 2``. That is the check of :func:`judge_calibration`. If
 the ratio of a mechanism varies, an error of the zero has the least effect on the joint at one
 stop, and the largest elsewhere: ``d`` is smaller by the quotient of these effects. If there is no
 such check (one stop, or an unknown reduction), each stop is approached twice or more, and the
@@ -28,14 +28,19 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.options import PREFIX
-from transmission_bridge.tools.calibration.hand import MovedTransmission, Range, SIDES, TURN
+from transmission_bridge.tools.calibration.hand import (
+    HandMovedTransmission,
+    SIDES,
+    StopRange,
+    TURN,
+)
 from transmission_bridge.tools.calibration.numbers import (
-    Fit,
-    fit_numbers,
+    CalibrationMap,
+    fit_calibration,
     guess_zeros,
-    Known,
-    list_reductions,
-    NumberMap,
+    KnownRows,
+    list_fitted_reductions,
+    NumberFit,
 )
 from transmission_bridge.transmissions import ParameterPath
 from transmission_bridge.types import Array
@@ -51,7 +56,7 @@ _LEAST_RANK = 0.02
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FitOutcome:
     """
     What is known of a transmission.
 
@@ -101,7 +106,9 @@ class _NoNumbers(Exception):
         self.joint = joint
 
 
-def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool | None = None) -> Outcome:
+def judge_calibration(
+    moved: HandMovedTransmission, *, is_confirmed: bool | None = None
+) -> FitOutcome:
     """
     Return the numbers that follow from the motion by hand, or why there are none.
 
@@ -110,13 +117,13 @@ def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool | None = 
     """
     try:
         known = _list_known(moved, is_confirmed=is_confirmed)
-        maps = NumberMap(moved.binding, moved.maps.robot, moved.signs, moved.zeros)
+        maps = CalibrationMap(moved.binding, moved.maps.robot, moved.signs, moved.zeros)
         maps = maps.widened(_WIDER)
         start = guess_zeros(maps, known, moved.middle)
         free = [zero.path for zero in moved.zeros]
-        free += list_reductions(moved.binding) if moved.is_free else ()
+        free += list_fitted_reductions(moved.binding) if moved.is_free else ()
         span = min(track.span for track in moved.tracks)
-        fit = fit_numbers(maps, known, free, start, _LEAST_RANK, span)
+        fit = fit_calibration(maps, known, free, start, _LEAST_RANK, span)
         if fit.missing:
             names = ', '.join('.'.join(path) for path in fit.missing)
             advice = f'add another pose or stop of {moved.joined_names}'
@@ -128,11 +135,11 @@ def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool | None = 
         factors: Array = np.maximum(errors.max(axis=0) / shown.min(axis=0), 1.0)
         _check_contradictions(moved, fit, factors)
     except _NoNumbers as refusal:
-        return Outcome(moved.name, {}, {}, refusal=str(refusal), joint=refusal.joint)
+        return FitOutcome(moved.name, {}, {}, refusal=str(refusal), joint=refusal.joint)
     rest = np.nan_to_num(np.abs(fit.residuals)).max(axis=0)
     away = np.maximum(errors.max(axis=0), rest * factors).tolist()
     flipped = ' and '.join(path[1] for path in moved.signs)
-    return Outcome(
+    return FitOutcome(
         moved.name,
         {**moved.signs, **fit.values, **_remove_turns(moved, fit)},
         {
@@ -145,7 +152,7 @@ def judge_transmission(moved: MovedTransmission, *, is_confirmed: bool | None = 
     )
 
 
-def _list_known(moved: MovedTransmission, *, is_confirmed: bool | None) -> Known:
+def _list_known(moved: HandMovedTransmission, *, is_confirmed: bool | None) -> KnownRows:
     """Return the poses, else the stops if they are confirmed."""
     if moved.problem:
         raise _NoNumbers(moved.problem)
@@ -155,14 +162,14 @@ def _list_known(moved: MovedTransmission, *, is_confirmed: bool | None) -> Known
         missing = [track.name for n, track in enumerate(moved.tracks) if n not in moved.moves]
         raise _NoNumbers(f'move {" and ".join(missing)} towards positive first')
     if moved.poses:
-        return Known.join(moved.poses)
+        return KnownRows.join(moved.poses)
     if not is_confirmed:
         raise _NoNumbers('no pose yet, and the limits are not confirmed as stops')
     joints = range(len(moved.tracks))
-    return Known.join([row for joint in joints for row in _list_stops(moved, joint)])
+    return KnownRows.join([row for joint in joints for row in _list_stops(moved, joint)])
 
 
-def _list_stops(moved: MovedTransmission, joint: int) -> list[tuple[Array, Array, Array]]:
+def _list_stops(moved: HandMovedTransmission, joint: int) -> list[tuple[Array, Array, Array]]:
     """Return a row for each stop of a joint."""
     track = moved.tracks[joint]
     if not track.has_limits:
@@ -189,7 +196,7 @@ def _list_stops(moved: MovedTransmission, joint: int) -> list[tuple[Array, Array
     return rows
 
 
-def _remove_turns(moved: MovedTransmission, fit: Fit) -> dict[ParameterPath, float]:
+def _remove_turns(moved: HandMovedTransmission, fit: NumberFit) -> dict[ParameterPath, float]:
     """Return the zero without whole turns of an encoder that counts one turn only."""
     turn = moved.compute_turn()
     if not math.isfinite(turn):
@@ -202,7 +209,7 @@ def _remove_turns(moved: MovedTransmission, fit: Fit) -> dict[ParameterPath, flo
     return {zero.path: math.remainder(fit.values[zero.path] + shift, abs(turn)) - shift}
 
 
-def _map_errors(maps: NumberMap, known: Known, fit: Fit) -> Array:
+def _map_errors(maps: CalibrationMap, known: KnownRows, fit: NumberFit) -> Array:
     """
     Return how far errors of the known positions move each joint [rad or m].
 
@@ -218,7 +225,7 @@ def _map_errors(maps: NumberMap, known: Known, fit: Fit) -> Array:
     return errors
 
 
-def _check_contradictions(moved: MovedTransmission, fit: Fit, factors: Array) -> None:
+def _check_contradictions(moved: HandMovedTransmission, fit: NumberFit, factors: Array) -> None:
     """Refuse known positions that contradict each other."""
     for joint, track in enumerate(moved.tracks):
         rest = fit.residuals[:, joint]
@@ -238,7 +245,7 @@ def _check_contradictions(moved: MovedTransmission, fit: Fit, factors: Array) ->
         raise _NoNumbers(f'the known positions of {track.name} differ by {away}: {advice}')
 
 
-def measure_stops(moved: MovedTransmission, outcome: Outcome) -> dict[str, Range]:
+def measure_stops(moved: HandMovedTransmission, outcome: FitOutcome) -> dict[str, StopRange]:
     """
     Return the range between the stops of each joint [rad or m], by name.
 
@@ -256,11 +263,11 @@ def measure_stops(moved: MovedTransmission, outcome: Outcome) -> dict[str, Range
         if len(limits) == len(SIDES) and limits[0] < limits[1]:
             # Rounded to the inside.
             lower, upper = math.ceil(limits[0] * 1e4), math.floor(limits[1] * 1e4)
-            ranges[track.name] = Range(lower / 1e4, upper / 1e4)
+            ranges[track.name] = StopRange(lower / 1e4, upper / 1e4)
     return ranges
 
 
-def name_values(outcomes: Sequence[Outcome]) -> dict[str, float]:
+def name_values(outcomes: Sequence[FitOutcome]) -> dict[str, float]:
     """Return numbers by the full names of their parameters."""
     return {
         PREFIX + '.'.join((outcome.transmission, *path)): value

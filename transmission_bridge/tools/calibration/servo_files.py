@@ -26,19 +26,19 @@ from transmission_bridge.tools.calibration.hand import (
     SLIDING_TOLERANCE,
     TOLERANCE,
 )
-from transmission_bridge.tools.calibration.numbers import Known
-from transmission_bridge.tools.cli import optional, UsageError
-from transmission_bridge.tools.files import parse_yaml
-from transmission_bridge.tools.units import joint_unit
+from transmission_bridge.tools.calibration.numbers import KnownRows
+from transmission_bridge.tools.cli import import_optional, UsageError
+from transmission_bridge.tools.files import parse_yaml_file
+from transmission_bridge.tools.units import report_joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions
-from transmission_bridge.transmissions.robot import Unit
+from transmission_bridge.transmissions.robot import DriverUnit
 
 #: How far a joint at a stop may be from there, as a share of its range: a soft stop, play, and a
 #: limit in whole degrees.
 STOP_SLACK = 0.01
 
 
-def match_names(
+def match_servo_names(
     robot: RobotTransmissions, names: Collection[str]
 ) -> tuple[dict[str, Binding], list[str]]:
     """
@@ -68,7 +68,7 @@ def match_names(
     ]
 
 
-def map_range(binding: Binding, lower: float, upper: float) -> tuple[float, float]:
+def map_servo_range(binding: Binding, lower: float, upper: float) -> tuple[float, float]:
     """
     Return the positions of the actuator [rad or m] with the joint at two positions.
 
@@ -95,14 +95,14 @@ def map_range(binding: Binding, lower: float, upper: float) -> tuple[float, floa
 Stops: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 
-def list_known(
+def list_servo_rows(
     robot: RobotTransmissions,
     names: Collection[str],
     find_stops: Callable[[str, Binding], Stops],
     *,
     is_confirmed: bool,
     is_free: bool = False,
-) -> tuple[dict[str, Known], list[str]]:
+) -> tuple[dict[str, KnownRows], list[str]]:
     """
     Return known positions by transmission, and sentences about what is not known or a guess.
 
@@ -114,16 +114,16 @@ def list_known(
     :param is_free: Whether the reductions are unknown, and the ranges may differ.
     :raises UsageError: If two names mean one transmission.
     """
-    matched, notes = match_names(robot, names)
-    rows: dict[str, Known] = {}
+    matched, notes = match_servo_names(robot, names)
+    rows: dict[str, KnownRows] = {}
     for name, binding in matched.items():
         try:
             actuators, joints = find_stops(name, binding)
             extent = joints[1] - joints[0]
             slack, away, difference = STOP_SLACK * extent, 0.0, ''
-            unit = joint_unit(robot.description, binding.spec.joints[0].name)
+            unit = report_joint_unit(robot.description, binding.spec.joints[0].name)
             if not is_free:
-                low, high = map_range(binding, *joints)
+                low, high = map_servo_range(binding, *joints)
                 share = abs((actuators[1] - actuators[0]) / (high - low))
                 away, size = abs(share - 1.0) * extent, 1e3 if unit == 'm' else math.degrees(1.0)
                 difference = f'is {share * extent * size:.1f} and its limits {extent * size:.1f} '
@@ -143,11 +143,13 @@ def list_known(
             continue
         table = np.array([actuators, joints]).T[:, :, np.newaxis]
         table = table if is_known else table.mean(axis=0, keepdims=True)
-        rows[binding.spec.name] = Known(table[:, 0], table[:, 1], np.full_like(table[:, 1], slack))
+        rows[binding.spec.name] = KnownRows(
+            table[:, 0], table[:, 1], np.full_like(table[:, 1], slack)
+        )
     return rows, notes
 
 
-def refuse(where: str, expected: str, found: Any) -> UsageError:
+def make_file_error(where: str, expected: str, found: Any) -> UsageError:
     """Return the error of a place in a file, to be raised."""
     return UsageError(f'{where}: expected {expected}, found {reprlib.repr(found)}')
 
@@ -200,20 +202,22 @@ def read_lerobot(data: bytes, name: str) -> dict[str, ServoRange]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"'{name}': expected JSON, found an error: {error}") from None
     if not isinstance(document, dict) or not document:
-        raise refuse(f"'{name}'", 'a calibration file of LeRobot, motors by name', document)
+        raise make_file_error(
+            f"'{name}'", 'a calibration file of LeRobot, motors by name', document
+        )
     names = [field.name for field in fields(ServoRange)]
     ranges = {}
     for motor, values in document.items():
         where = f"'{name}', motor '{motor}'"
         if not isinstance(values, dict) or not values.keys() >= set(names):
-            raise refuse(where, f'the fields {", ".join(names)}', values)
+            raise make_file_error(where, f'the fields {", ".join(names)}', values)
         for key in names:
             if type(values[key]) is not int or abs(values[key]) >= 2**31:
-                raise refuse(f'{where}, {key}', 'a whole number of 32 bits', values[key])
+                raise make_file_error(f'{where}, {key}', 'a whole number of 32 bits', values[key])
         servo = ServoRange(**{key: values[key] for key in names})
         if servo.range_min >= servo.range_max:
             expected = f'range_min below the range_max {servo.range_max}'
-            raise refuse(where, expected, servo.range_min)
+            raise make_file_error(where, expected, servo.range_min)
         ranges[motor] = servo
     return ranges
 
@@ -247,7 +251,7 @@ def list_lerobot_rows(
     *,
     is_confirmed: bool,
     is_free: bool = False,
-) -> tuple[dict[str, Known], list[str]]:
+) -> tuple[dict[str, KnownRows], list[str]]:
     """
     Return known positions by transmission, and sentences about what is not known or a guess.
 
@@ -272,11 +276,11 @@ def list_lerobot_rows(
         scale, count = _read_scale(binding)
         if (swept := judge_sweep(servo, count)) != 'swept':
             raise UsageError(_REASONS[swept])
-        low, high = map_range(binding, *limits)
+        low, high = map_servo_range(binding, *limits)
         motors = (servo.range_min * scale, servo.range_max * scale)
         return motors if low < high else motors[::-1], (limits[0], limits[1])
 
-    rows, notes = list_known(
+    rows, notes = list_servo_rows(
         robot, ranges, find_stops, is_confirmed=is_confirmed, is_free=is_free and is_confirmed
     )
     if rows:
@@ -296,7 +300,7 @@ def list_lerobot_rows(
 def _read_scale(binding: Binding) -> tuple[float, int]:
     """Return the position at the motor for each tick, and the ticks of a turn."""
     units = binding.units.get(binding.spec.actuators[0].name)
-    unit = units.position if units else Unit()
+    unit = units.position if units else DriverUnit()
     if unit.text.split()[-1:] == ['tick']:
         return unit.scale, round(_TURN / unit.scale)
     return _TURN / RESOLUTION, RESOLUTION
@@ -324,14 +328,14 @@ def write_lerobot(
         its range does not fit into one turn.
     """
     named = (binding.spec.joints[0].name for binding in select_bindings(robot, only))
-    matched, notes = match_names(robot, tuple(previous or named))
+    matched, notes = match_servo_names(robot, tuple(previous or named))
     if notes or not matched:
         raise UsageError(notes[0] if notes else 'expected transmissions, found none')
     document: dict[str, dict[str, int]] = {}
     for name, binding in matched.items():
         kept = previous[name] if previous else ServoRange(_read_id(robot, binding), 0, 0, 0, 0)
         if kept.id in (each['id'] for each in document.values()):
-            raise refuse(f"motor '{name}'", 'an id of its own', kept.id)
+            raise make_file_error(f"motor '{name}'", 'an id of its own', kept.id)
         document[name] = asdict(kept)
         if only and binding.spec.name not in only:
             continue
@@ -339,7 +343,7 @@ def write_lerobot(
         scale, count = _read_scale(binding)
         low, high = 0, count - 1
         if not np.isinf(limits).all():
-            motors = map_range(binding, *limits.tolist())
+            motors = map_servo_range(binding, *limits.tolist())
             low, high = sorted(round(motor / scale) for motor in motors)
         if low < 0 or high >= count or low >= high:
             raise UsageError(
@@ -359,9 +363,13 @@ def _read_id(robot: RobotTransmissions, binding: Binding) -> int:
         for parameter in owner.parameters if owner else ():
             if parameter.name == 'id':
                 if not re.fullmatch('[0-9]{1,9}', parameter.value):
-                    raise refuse(f"joint '{joint.name}', id", 'a whole number', parameter.value)
+                    raise make_file_error(
+                        f"joint '{joint.name}', id", 'a whole number', parameter.value
+                    )
                 return int(parameter.value)
-    raise refuse(f"joint '{joint.name}'", '<param name="id"> in its actuator or joint', None)
+    raise make_file_error(
+        f"joint '{joint.name}'", '<param name="id"> in its actuator or joint', None
+    )
 
 
 # -- ORCA -----------------------------------------------------------------------------------------
@@ -410,7 +418,7 @@ def read_orca(
     :raises UsageError: If they are not YAML, or lack or have a wrong value; PyYAML is missing.
     """
     design, measured = (
-        _read_map(parse_yaml(data, name), f"'{name}'")
+        _read_map(parse_yaml_file(data, name), f"'{name}'")
         for data, name in zip((config, calibration), names, strict=True)
     )
     roms = _read_map(design.get('joint_roms'), f"'{names[0]}', joint_roms")
@@ -422,10 +430,10 @@ def read_orca(
     for joint, motor in motors.items():
         where = f"'{names[0]}', joint '{joint}'"
         if type(motor) is not int or motor == 0:
-            raise refuse(f'{where}, joint_to_motor_map', 'a whole number, not 0', motor)
+            raise make_file_error(f'{where}, joint_to_motor_map', 'a whole number, not 0', motor)
         number, low_high = abs(motor), None
         if number in (joint.motor for joint in joints.values()):
-            raise refuse(f'{where}, joint_to_motor_map', 'a motor of its own', motor)
+            raise make_file_error(f'{where}, joint_to_motor_map', 'a motor of its own', motor)
         where = f"'{names[1]}', motor {number}"
         if (pair := limits.get(number, [None, None])) != [None, None]:
             low_high = _read_pair(f'{where}, {_LIMITS}', pair)
@@ -433,34 +441,34 @@ def read_orca(
         rom = _read_pair(f"'{names[0]}', joint '{joint}', joint_roms", roms.get(joint))
         joints[str(joint)] = OrcaRange(number, motor < 0, rom, low_high, ratio)
     if not joints:
-        raise refuse(f"'{names[0]}'", 'joints in joint_to_motor_map', None)
+        raise make_file_error(f"'{names[0]}'", 'joints in joint_to_motor_map', None)
     return joints
 
 
 def _read_map(values: Any, where: str) -> dict[Any, Any]:
     if not isinstance(values or {}, dict):
-        raise refuse(where, 'keys and values', values)
+        raise make_file_error(where, 'keys and values', values)
     return values or {}
 
 
 def _read_pair(where: str, values: object) -> tuple[float, float]:
     if not isinstance(values, list) or len(values) != 2:
-        raise refuse(where, 'two numbers', values)
+        raise make_file_error(where, 'two numbers', values)
     low, high = (_read_number(where, each) for each in values)
     if low >= high:
-        raise refuse(where, 'the lower number first', values)
+        raise make_file_error(where, 'the lower number first', values)
     return low, high
 
 
 def _read_number(where: str, value: object) -> float:
     if type(value) not in (int, float) or not abs(value) < 1e9:  # type: ignore[arg-type]
-        raise refuse(where, 'a number', value)
+        raise make_file_error(where, 'a number', value)
     return float(value)  # type: ignore[arg-type]
 
 
 def list_orca_rows(
     robot: RobotTransmissions, ranges: Mapping[str, OrcaRange]
-) -> tuple[dict[str, Known], list[str]]:
+) -> tuple[dict[str, KnownRows], list[str]]:
     """
     Return known positions by transmission, and sentences about what is not known.
 
@@ -486,7 +494,7 @@ def list_orca_rows(
         motors = (high, low) if joint.is_inverted else (low, high)
         return motors, (math.radians(joint.rom[0]), math.radians(joint.rom[1]))
 
-    return list_known(robot, ranges, find_stops, is_confirmed=True, is_free=True)
+    return list_servo_rows(robot, ranges, find_stops, is_confirmed=True, is_free=True)
 
 
 def write_orca(
@@ -506,24 +514,29 @@ def write_orca(
     :raises UsageError: As :func:`read_orca`; also if a joint has no transmission, one with a ratio
         that depends on position, or the sign of its motor is another one there.
     """
-    ranges, document = read_orca(config, previous, names), parse_yaml(previous, names[1]) or {}
-    matched, notes = match_names(robot, ranges)
+    ranges, document = (
+        read_orca(config, previous, names),
+        parse_yaml_file(previous, names[1]) or {},
+    )
+    matched, notes = match_servo_names(robot, ranges)
     if notes:
         raise UsageError(notes[0])
     limits, ratios = {}, {}
     for name, binding in matched.items():
         joint = ranges[name]
-        low, high = map_range(binding, *map(math.radians, joint.rom))
+        low, high = map_servo_range(binding, *map(math.radians, joint.rom))
         if not binding.transmission.is_constant:
             raise UsageError(f"joint '{name}': expected a constant ratio, which ORCA's map has")
         if joint.is_inverted is (low < high):
             where = f"'{names[0]}', joint '{name}', joint_to_motor_map"
             expected = f"the sign of its reduction in '{binding.spec.name}'"
-            raise refuse(where, expected, -joint.motor if joint.is_inverted else joint.motor)
+            raise make_file_error(
+                where, expected, -joint.motor if joint.is_inverted else joint.motor
+            )
         low, high = sorted((low, high))
         limits[joint.motor] = [low, high]
         ratios[joint.motor] = (high - low) / (joint.rom[1] - joint.rom[0])
     wrist = {'wrist_calibrated': True} if 'wrist' in ranges else {}
     document |= {_LIMITS: limits, _RATIOS: ratios, 'calibrated': True, **wrist}
-    text: str = optional('yaml', 'cli').safe_dump(document, sort_keys=False)
+    text: str = import_optional('yaml', 'cli').safe_dump(document, sort_keys=False)
     return text.encode()

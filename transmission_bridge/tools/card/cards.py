@@ -33,14 +33,17 @@ from transmission_bridge.bridge import compute_motor_bounds
 from transmission_bridge.description import TransmissionSpec
 from transmission_bridge.description.document import parse_number
 from transmission_bridge.errors import closest, shown, TransmissionError
-from transmission_bridge.kinematics import compute_lost_share, compute_ratios, Ratios
+from transmission_bridge.kinematics import compute_gain_ratios, compute_lost_gain_share, GainRatios
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.files import parse_yaml
-from transmission_bridge.tools.limit_report import compute_joint_limits, read_joint_limits
+from transmission_bridge.tools.files import parse_yaml_file
+from transmission_bridge.tools.limit_report import (
+    compute_reported_joint_limits,
+    read_reported_limits,
+)
 from transmission_bridge.tools.robot import read_robot_file
-from transmission_bridge.tools.units import joint_unit
+from transmission_bridge.tools.units import report_joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions
-from transmission_bridge.transmissions.robot import allowed_positions
+from transmission_bridge.transmissions.robot import sample_allowed_positions
 from transmission_bridge.types import Array
 
 #: The gains of a motor or of a joint.
@@ -51,7 +54,7 @@ CURVE = 'torque_speed_curve'
 
 
 @dataclass(frozen=True)
-class Motor:
+class CardMotor:
     """
     The numbers of a motor, in SI at the motor; NaN if unknown.
 
@@ -91,7 +94,7 @@ class Motor:
 
 
 #: Names in the file, and in ``<param>``s: there limits are the ``<limit>``.
-NUMBERS = [field.name for field in fields(Motor) if field.name != 'name']
+NUMBERS = [field.name for field in fields(CardMotor) if field.name != 'name']
 _OF_PARAMS = {*NUMBERS} - {'effort', 'velocity'}
 
 #: Several actuators may have the same motor; so many aliases expand to about 3**13 nodes at most.
@@ -101,9 +104,9 @@ _MOST_ALIASES = 40
 JointGains = Mapping[str, Mapping[str, float]]
 
 
-def read_motors(
+def read_card_motors(
     robot: RobotTransmissions, description: str, file: str | None
-) -> tuple[dict[str, Motor], JointGains]:
+) -> tuple[dict[str, CardMotor], JointGains]:
     """
     Return the numbers of every actuator, and the wanted gains of joints.
 
@@ -116,7 +119,7 @@ def read_motors(
     """
     limits = compute_motor_bounds(robot)[1, 1:3].T.tolist()
     motors = {
-        name: Motor(name, velocity=velocity, effort=effort)
+        name: CardMotor(name, velocity=velocity, effort=effort)
         for name, (velocity, effort) in zip(robot.actuator_names, limits, strict=True)
     }
     for binding in robot.bindings:
@@ -140,7 +143,7 @@ def read_motors(
     content: Any = {}
     if file is not None:
         data = read_robot_file(file)
-        content = parse_yaml(data, file, as_text=True, most_aliases=_MOST_ALIASES) or {}
+        content = parse_yaml_file(data, file, as_text=True, most_aliases=_MOST_ALIASES) or {}
     for side, members in _check_names(content, [*known], f"'{file}'").items():
         for name, given in _check_names(members, known[side], f"'{file}', {side}").items():
             where = f"'{file}', {side[:-1]} '{name}'"
@@ -238,22 +241,22 @@ class Card:
     """
 
     name: str
-    motors: tuple[Motor, ...]
+    motors: tuple[CardMotor, ...]
     joints: tuple[tuple[str, str], ...]
     position: Array
     reference: int
-    ratios: Ratios
+    ratios: GainRatios
     per_joint: Mapping[str, Array]
     matrices: Mapping[str, Array]
     rest: Array | None
     ungiven: tuple[str, ...]
-    cranks: tuple[tuple[Motor, str, float], ...]
+    cranks: tuple[tuple[CardMotor, str, float], ...]
     remark: str
 
     @property
     def lost(self) -> dict[str, Array]:
         """Share of each matrix beside its diagonal, shape ``(k,)``; one number each loses it."""
-        return {name: compute_lost_share(form) for name, form in self.matrices.items()}
+        return {name: compute_lost_gain_share(form) for name, form in self.matrices.items()}
 
     @property
     def curve(self) -> list[list[float]] | None:
@@ -270,7 +273,7 @@ class Card:
         return any(np.any(self.lost[f'actuator_{name}'] > _LEAST_SHARE) for name in GAINS)
 
 
-def list_losses(card: Card) -> Iterator[str]:
+def list_card_losses(card: Card) -> Iterator[str]:
     """Yield sentences about what one number for each joint and motor does not have."""
     if card.remark:
         yield card.remark
@@ -286,7 +289,10 @@ def list_losses(card: Card) -> Iterator[str]:
 
 
 def make_card(
-    robot: RobotTransmissions, binding: Binding, motors: Mapping[str, Motor], wanted: JointGains
+    robot: RobotTransmissions,
+    binding: Binding,
+    motors: Mapping[str, CardMotor],
+    wanted: JointGains,
 ) -> Card:
     """
     Return the card of a transmission over the positions that its joints' limits allow.
@@ -300,18 +306,18 @@ def make_card(
     transmission, spec = binding.transmission, binding.spec
     driving = tuple(motors[actuator.name] for actuator in spec.actuators)
     joints = tuple(
-        (joint.name, joint_unit(robot.description, joint.name)) for joint in spec.joints
+        (joint.name, report_joint_unit(robot.description, joint.name)) for joint in spec.joints
     )
     if not all(binding.owned):
         raise TransmissionError('another transmission commands its actuators')
     position, reference, ratios = _sample_positions(robot, binding)
     n, m = ratios.jacobian.shape[1:]
     limits = np.array([(motor.velocity, motor.effort) for motor in driving]).T
-    velocity, effort = compute_joint_limits(ratios, *limits)
+    velocity, effort = compute_reported_joint_limits(ratios, *limits)
     remark = ''
     if n != m:
         remark = f'{m} motors move {n} joints: inertia and friction stay at the motors'
-    at_joints = Ratios(np.full_like(ratios.jacobian, np.nan)) if remark else ratios
+    at_joints = GainRatios(np.full_like(ratios.jacobian, np.nan)) if remark else ratios
     forms = {
         name: at_joints.map_to_joints(_make_diagonal(driving, number))
         for name, number in (('armature', 'rotor_inertia'), ('damping', 'viscous_friction'))
@@ -350,11 +356,11 @@ def make_card(
 
 def _map_gains(
     spec: TransmissionSpec,
-    motors: Sequence[Motor],
+    motors: Sequence[CardMotor],
     gain: str,
     wanted: JointGains,
-    ratios: Ratios,
-    at_joints: Ratios,
+    ratios: GainRatios,
+    at_joints: GainRatios,
 ) -> tuple[Array, Array]:
     """
     Return a gain as forms at the joints and at the motors, as given on one side.
@@ -377,29 +383,31 @@ def _map_gains(
     return np.broadcast_to(form, (k, n, n)), ratios.map_to_actuators(form)
 
 
-def _make_diagonal(motors: Sequence[Motor], number: str) -> Array:
+def _make_diagonal(motors: Sequence[CardMotor], number: str) -> Array:
     """Return ``diag`` of a number of the motors, NaN if one of them is unknown."""
     values = np.array([getattr(motor, number) for motor in motors])
     return np.diag(values) if np.isfinite(values).all() else np.full((len(motors),) * 2, np.nan)
 
 
-def _sample_positions(robot: RobotTransmissions, binding: Binding) -> tuple[Array, int, Ratios]:
+def _sample_positions(
+    robot: RobotTransmissions, binding: Binding
+) -> tuple[Array, int, GainRatios]:
     """Return positions of the joints, the index of the reference, and the ratios there."""
     transmission, m = binding.transmission, binding.transmission.n_actuators
-    lower, upper = read_joint_limits(robot, binding)[:2]
+    lower, upper = read_reported_limits(robot, binding)[:2]
     zero = np.clip(0.0, lower, np.maximum(lower, upper))[np.newaxis]
     q, a = zero, np.zeros((1, m))
     with np.errstate(all='ignore'):
         if not transmission.is_constant:
             start = transmission.joint_to_actuator('position', zero)
-            a = np.vstack([start, allowed_positions(transmission, lower, upper)])
+            a = np.vstack([start, sample_allowed_positions(transmission, lower, upper)])
             a = a[np.isfinite(a).all(axis=-1)]
             q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
-        jacobian = compute_ratios(transmission, a).jacobian
+        jacobian = compute_gain_ratios(transmission, a).jacobian
     is_known = np.isfinite(jacobian).all(axis=(-2, -1)) & np.isfinite(q).all(axis=-1)
     if not is_known.any():
         raise TransmissionError('it maps no velocities within the limits of its joints')
     # Without positions that differ by rounding only.
     _, places = np.unique(q[is_known].round(_DECIMALS), axis=0, return_index=True)
     q, jacobian = q[is_known][places], jacobian[is_known][places]
-    return q, int(np.argmin(np.linalg.norm(q - zero, axis=-1))), Ratios(jacobian)
+    return q, int(np.argmin(np.linalg.norm(q - zero, axis=-1))), GainRatios(jacobian)

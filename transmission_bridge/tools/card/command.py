@@ -23,13 +23,20 @@ from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.card.cards import (
     Card,
+    CardMotor,
     GAINS,
-    list_losses,
+    list_card_losses,
     make_card,
-    Motor,
-    read_motors,
+    read_card_motors,
 )
-from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, UsageError
+from transmission_bridge.tools.cli import (
+    align_rows,
+    Console,
+    Exit,
+    printable,
+    ToolResult,
+    UsageError,
+)
 from transmission_bridge.tools.limit_report import describe_range, format_range
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.types import Array
@@ -88,7 +95,7 @@ def describe_card(card: Card) -> dict[str, Any]:
     }
 
 
-def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[str]:
+def list_card_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[str]:
     """Yield the tables: joints, motors, cranks, and sentences about what is lost."""
     documents = [describe_card(card) for card in cards]
     yield 'joints, over the positions that their limits allow [SI: kg m², N m, rad or kg, N, m]'
@@ -112,7 +119,7 @@ def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[s
     sentences = [
         f"transmission '{card.name}': {sentence}"
         for card in cards
-        for sentence in list_losses(card)
+        for sentence in list_card_losses(card)
     ]
     sentences += [f"transmission '{name}' has no card: {why}" for name, why in left_out.items()]
     yield from ['', *map(printable, sentences)] if sentences else []
@@ -135,7 +142,7 @@ def _make_table(members: Iterable[Mapping[str, Any]]) -> list[str]:
         (*(row[key] for key in texts), *(format_range(row.get(key)) for key in columns))
         for row in rows
     ]
-    return aligned([titles, *cells], right=range(len(texts), len(titles)))
+    return align_rows([titles, *cells], right=range(len(texts), len(titles)))
 
 
 # -- simulators ----------------------------------------------------------------------------------
@@ -177,7 +184,7 @@ def write_mjcf(robot: RobotDescription, cards: Sequence[Card]) -> Iterator[str]:
 
 def _list_comments(card: Card) -> Iterator[str]:
     """Yield comments about what the elements of a card do not have."""
-    texts = list(list_losses(card)) if card.rest is None and not card.cranks else []
+    texts = list(list_card_losses(card)) if card.rest is None and not card.cranks else []
     if card.rest is not None and card.has_gains_of_joints:
         efforts = [f'{motor.name} {motor.effort:.6g}' for motor in card.motors]
         texts = [f'gains are at the joints; effort limits of the motors: {", ".join(efforts)}']
@@ -239,35 +246,35 @@ _AS_OF_MOTOR = {
 }
 
 
-def _take_joint(card: Card, index: int) -> Motor:
+def _take_joint(card: Card, index: int) -> CardMotor:
     """Return a joint as a motor that moves it directly."""
     numbers: dict[str, Any] = {
         _AS_OF_MOTOR.get(key, key): float(x[card.reference, index])
         for key, x in card.per_joint.items()
     }
-    return Motor(card.joints[index][0], **numbers)
+    return CardMotor(card.joints[index][0], **numbers)
 
 
-def _take_gains(card: Card, index: int) -> Motor:
+def _take_gains(card: Card, index: int) -> CardMotor:
     """Return a motor with the gains that follow for it."""
     gains = (card.matrices[f'actuator_{key}'][card.reference] for key in GAINS)
     kp, kd = (float(gain[index, index]) for gain in gains)
     return replace(card.motors[index], kp=kp, kd=kd)
 
 
-def _list_drive(motor: Motor, joint: str, ratio: float) -> Iterator[tuple[str, str]]:
+def _list_drive(motor: CardMotor, joint: str, ratio: float) -> Iterator[tuple[str, str]]:
     """Yield the default class of a joint that a motor turns directly, and the actuator."""
     if passive := _join_passive(motor, ratio):
         yield 'default', f'<default class={quoteattr(joint)}><joint{passive}/></default>'
     yield 'actuator', _make_actuator(motor, joint=joint, gear=ratio)
 
 
-def _join_passive(motor: Motor, ratio: float) -> str:
+def _join_passive(motor: CardMotor, ratio: float) -> str:
     at = motor.reflect(ratio)
     return _join(armature=at['armature'], damping=at['damping'], frictionloss=at['friction'])
 
 
-def _make_actuator(motor: Motor, **place: str | float) -> str:
+def _make_actuator(motor: CardMotor, **place: str | float) -> str:
     """Return an actuator: of the position if it has ``kp``, of the velocity with ``kd`` alone."""
     kp, kv = _join(kp=motor.kp or math.nan), _join(kv=motor.kd or math.nan)
     tag = 'position' if kp else 'velocity' if kv else 'motor'
@@ -336,7 +343,7 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
             yield '        ],'
         yield '    ),'
         # A line break in a name must not end the comment.
-        yield from (f'    # {printable(sentence)}' for sentence in list_losses(card))
+        yield from (f'    # {printable(sentence)}' for sentence in list_card_losses(card))
     yield '}'
 
 
@@ -364,7 +371,7 @@ def _select_numbers(card: Card, number: str) -> Mapping[str, float]:
 # -- command -------------------------------------------------------------------------------------
 
 
-def run(options: argparse.Namespace, console: Console) -> Result:
+def run(options: argparse.Namespace, console: Console) -> ToolResult:
     """
     Run the command.
 
@@ -374,7 +381,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if len(wanted := [f'--{name}' for name in formats if getattr(options, name)]) > 1:
         raise UsageError(f'expected one format, found {" and ".join(wanted)}')
     robot = robot_of_command(options, console)
-    motors, gains = read_motors(robot, options.file, options.motors)
+    motors, gains = read_card_motors(robot, options.file, options.motors)
     cards: list[Card] = []
     left_out = dict.fromkeys((each.name for each in robot.refused), "it is rejected, see 'check'")
     for binding in robot.bindings:
@@ -390,6 +397,6 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     elif options.isaaclab:
         lines = write_isaac_lab(cards)
     else:
-        lines = list_lines(cards, left_out)
+        lines = list_card_lines(cards, left_out)
     document = {'transmissions': [describe_card(card) for card in cards], 'left_out': left_out}
-    return Result(lines, document, Exit.ERRORS if left_out else Exit.OK)
+    return ToolResult(lines, document, Exit.ERRORS if left_out else Exit.OK)

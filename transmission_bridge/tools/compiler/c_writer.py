@@ -22,11 +22,11 @@ from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.document import MECHANICAL_REDUCTION
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
 from transmission_bridge.tools.compiler.compiled_robot import (
+    can_number_reverse,
     CompiledRobot,
-    is_reversible,
-    iterate_steps,
+    iterate_check_steps,
 )
-from transmission_bridge.tools.units import actuator_unit, joint_unit
+from transmission_bridge.tools.units import report_actuator_unit, report_joint_unit
 from transmission_bridge.transmissions.robot import RATIOS, ROWS
 
 #: Samples of the walk of the test, in each direction.
@@ -161,8 +161,8 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
         upper = math.inf if x.maximum is None else x.maximum
         smallest = sys.float_info.min if x.nonzero or x.name in ratios else 0.0
         sizes = RATIOS if x.path[-1] == MECHANICAL_REDUCTION else (smallest, math.inf)
-        limits.append((x.value, lower, upper, *sizes, int(is_reversible(robot, x))))
-    steps = list(iterate_steps(compiled, _SAMPLES))
+        limits.append((x.value, lower, upper, *sizes, int(can_number_reverse(robot, x))))
+    steps = list(iterate_check_steps(compiled, _SAMPLES))
     arrays = (rows for step in steps for rows in (step.rows, step.mapped))
     return {
         'LIVE': _rows(limits),
@@ -250,14 +250,14 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
     """Return the texts with names and units."""
     name, robot, live = compiled.name, compiled.robot, compiled.live
     of_actuators = {
-        actuator.name: actuator_unit(description, binding)
+        actuator.name: report_actuator_unit(description, binding)
         for binding in robot.bindings
         for actuator in binding.spec.actuators
     }
     # Names with units of positions and of numbers.
     units: dict[str, dict[str, str]] = {
         'actuator': {x: of_actuators[x] for x in robot.actuator_names},
-        'joint': {x: joint_unit(description, x) for x in robot.joint_names},
+        'joint': {x: report_joint_unit(description, x) for x in robot.joint_names},
         'number': {tunable.name: tunable.unit or '-' for tunable in live.tunables},
     }
     names = {**units, 'transmission': [binding.spec.name for binding in robot.bindings]}
@@ -274,7 +274,7 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         enumerations[kind] = '\n'.join(lines)
     sides = '\n\n'.join(enumerations[kind] for kind in ('actuator', 'joint'))
     arrays = [
-        f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote, texts)) or "  0"}\n}};'
+        f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote_c, texts)) or "  0"}\n}};'
         for kind, texts in names.items()
     ]
     rows = {
@@ -290,12 +290,12 @@ def _list_texts(compiled: CompiledRobot, description: RobotDescription) -> dict[
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
         'KEYWORD': 'NAME',
-        'STATE_BYTES': str(count_state_bytes(compiled)),
+        'STATE_BYTES': str(count_c_state_bytes(compiled)),
         **rows,
     }
 
 
-def count_state_bytes(compiled: CompiledRobot) -> int:
+def count_c_state_bytes(compiled: CompiledRobot) -> int:
     """Return the size of the state on a 64-bit machine."""
     sizes = {name: int(value) for name, value in _list_sizes(compiled).items()}
     doubles = ('NAMES', 'VALUES', 'START', 'GIVEN', 'PLACES', 'FOUND', 'NEXT', 'WORK')
@@ -310,7 +310,7 @@ def _plain(text: str) -> str:
     return re.sub(r'\*/|/\*|\||\\', '?', plain)
 
 
-def quote(text: str) -> str:
+def quote_c(text: str) -> str:
     """Return a string of C: bytes outside of ASCII in octal, so that no digit can follow."""
     plain = {ord(x): x for x in map(chr, range(32, 127)) if x not in '"\\?'}
     return '"' + ''.join(plain.get(byte, f'\\{byte:03o}') for byte in text.encode()) + '"'

@@ -14,11 +14,18 @@ import re
 from transmission_bridge.bridge.options import strip_prefixes
 from transmission_bridge.errors import counted, TransmissionBridgeError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
-from transmission_bridge.tools.cli import aligned, Console, Exit, optional, printable, UsageError
+from transmission_bridge.tools.cli import (
+    align_rows,
+    Console,
+    Exit,
+    import_optional,
+    printable,
+    UsageError,
+)
 from transmission_bridge.tools.files import safe_output
-from transmission_bridge.tools.robot import bridge_setup, read_robot_file
+from transmission_bridge.tools.robot import read_bridge_setup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.robot import Robot
+from transmission_bridge.transmissions.robot import RobotTable
 
 #: Two words or more.
 _NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
@@ -27,9 +34,9 @@ _TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    optional('casadi', 'mechanisms')
+    import_optional('casadi', 'mechanisms')
     from transmission_bridge.tools.compiler import fingerprint
-    from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
+    from transmission_bridge.tools.compiler.c_writer import count_c_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, count_operations
 
     if (options.output is None) == (options.check is None):
@@ -48,14 +55,14 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     compiled = CompiledRobot.build(name, robot)
     fitting = fingerprint.make_fingerprint(compiled, whole)
     if former:
-        differences = fingerprint.list_differences(former, fitting)
+        differences = fingerprint.list_fingerprint_differences(former, fitting)
         verdict = f'does not fit {options.file}; differences: {len(differences)}'
         verdict = verdict if differences else f'fits {options.file}'
         for line in (*differences, f'{options.check} {verdict}'):
             console.out.line(printable(line))
         return Exit.ERRORS if differences else Exit.OK
-    text = fingerprint.write_text(fitting)
-    more = {'FINGERPRINT': fingerprint.hash_text(text)}
+    text = fingerprint.write_fingerprint(fitting)
+    more = {'FINGERPRINT': fingerprint.hash_fingerprint(text)}
     if options.ros2_control:
         from transmission_bridge.tools.compiler import ros2_control_writer as writer
 
@@ -74,9 +81,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         f'{options.output}: C maps of {counted(len(robot.actuator_names), "actuator")} and '
         f'{counted(len(robot.joint_names), "joint")}',
         '',
-        *aligned(rows, right=(1, 2)),
+        *align_rows(rows, right=(1, 2)),
         '',
-        f'{name}_state: {count_state_bytes(compiled):,} bytes on a 64-bit machine',
+        f'{name}_state: {count_c_state_bytes(compiled):,} bytes on a 64-bit machine',
         f'live numbers: {len(compiled.live.tunables)}',
         *([f'fixed, they need a new compilation: {fixed}'] if fixed else ()),
         *([f'component: <plugin>{name}/MappedSystem</plugin>'] if options.ros2_control else ()),
@@ -111,7 +118,7 @@ def _load_robot(
     data: bytes, options: argparse.Namespace, console: Console
 ) -> tuple[RobotTransmissions, set[str]]:
     """Return the robot with the numbers of the tuned file and of the parameter file, by name."""
-    setup = bridge_setup(options)
+    setup = read_bridge_setup(options)
     if options.tuned_file:
         from transmission_bridge.bridge.options import TunedFile
 
@@ -129,7 +136,7 @@ def _load_robot(
     return robot, {*strip_prefixes(setup.numbers)}
 
 
-def _check_blocks(whole: RobotTransmissions, robot: Robot) -> None:
+def _check_blocks(whole: RobotTransmissions, robot: RobotTable) -> None:
     """Refuse a robot that a component of ros2_control cannot map."""
     specs = [binding.spec for binding in robot.bindings if not binding.is_identity]
     if others := [spec.name for spec in specs if spec.dialect != 'ros2_control']:

@@ -38,16 +38,16 @@ from transmission_bridge.transmissions import (
 )
 from transmission_bridge.transmissions.robot import (
     AffineMap,
-    iterate_parts,
-    Robot,
+    iterate_mechanisms,
     RobotFunction,
     RobotProgram,
+    RobotTable,
     ROWS,
 )
 from transmission_bridge.types import Array
 
 
-class LiveRule(NamedTuple):
+class NumberRule(NamedTuple):
     """
     How a number depends on live numbers, which have their full names.
 
@@ -60,7 +60,7 @@ class LiveRule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LiveNumbers:
+class CompiledLiveNumbers:
     """
     The live numbers of a robot, and the numbers of its functions, which depend on them.
 
@@ -80,26 +80,26 @@ class LiveNumbers:
     values: Array
     places: Mapping[Direction, slice]
     tables: Mapping[Direction, tuple[range, ...]]
-    rules: Mapping[int, LiveRule]
+    rules: Mapping[int, NumberRule]
     tunables: tuple[Tunable, ...]
     fixed: tuple[str, ...]
     reshaping: Mapping[int, Mapping[int, float]]
 
     @classmethod
-    def collect(cls, robot: Robot) -> LiveNumbers:
+    def collect(cls, robot: RobotTable) -> CompiledLiveNumbers:
         """Return the live numbers of a robot that C can change."""
         values: list[float] = []
         places: dict[Direction, slice] = {}
-        rules: dict[int, LiveRule] = {}
+        rules: dict[int, NumberRule] = {}
         unknown: dict[str, dict[int, float]] = {}
         for direction in DIRECTIONS:
             begin, affine = len(values), robot.stack_fields(direction)
             rules |= {begin + k: rule for k, rule in _affine_rules(robot, direction, affine)}
             values += affine.numbers.tolist()
-            for binding, part in iterate_parts(robot.mechanisms(direction), direction):
+            for binding, part in iterate_mechanisms(robot.mechanisms(direction), direction):
                 first = len(values)
                 for index, path in part.live.items():
-                    rules[first + index] = LiveRule(_name(robot, binding, path))
+                    rules[first + index] = NumberRule(_name(robot, binding, path))
                     # In bare coordinates the bounds do not depend on reductions and offsets.
                     if index >= len(part.numbers) - part.solver.corrector.counts[-1]:
                         bounds = unknown.setdefault(rules[first + index].itself, {})
@@ -110,7 +110,7 @@ class LiveNumbers:
         tables: dict[Direction, tuple[range, ...]] = {}
         for direction in DIRECTIONS:
             kept = []
-            for _, part in iterate_parts(robot.mechanisms(direction), direction):
+            for _, part in iterate_mechanisms(robot.mechanisms(direction), direction):
                 # Without a warm start nothing is searched for.
                 key = part.table.tobytes() if part.solver.n_start else b''
                 if key not in ranges:
@@ -148,8 +148,8 @@ class LiveNumbers:
 
 
 def _affine_rules(
-    robot: Robot, direction: Direction, affine: AffineMap
-) -> Iterator[tuple[int, LiveRule]]:
+    robot: RobotTable, direction: Direction, affine: AffineMap
+) -> Iterator[tuple[int, NumberRule]]:
     """Yield the rules of the coefficients and of the offsets, by index."""
     offsets = len(affine.parts[0]) + (affine.n_in if direction == ACTUATOR_TO_JOINT else 0)
     for binding in robot.bindings:
@@ -162,18 +162,18 @@ def _affine_rules(
                 for index, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
                     powers = factors[k][inputs.index(index - row * affine.n_in // ROWS)]
                     names = ((_name(robot, binding, path), power) for path, power in powers)
-                    yield number, LiveRule('', tuple(name for name in names if name[0]))
+                    yield number, NumberRule('', tuple(name for name in names if name[0]))
         for k, path in list_paths(binding.transmission.joint_offset).items():
-            yield offsets + binding.joints[k], LiveRule(_name(robot, binding, path))
+            yield offsets + binding.joints[k], NumberRule(_name(robot, binding, path))
 
 
-def _name(robot: Robot, binding: Binding, path: ParameterPath) -> str:
+def _name(robot: RobotTable, binding: Binding, path: ParameterPath) -> str:
     """Return the full name of a live number; an ambiguous one has none."""
     name = '.'.join((binding.spec.name, *path))
     return name if name in robot.parameters else ''
 
 
-def is_reversible(robot: Robot, tunable: Tunable) -> bool:
+def can_number_reverse(robot: RobotTable, tunable: Tunable) -> bool:
     """Return whether a live number may change its sign; the range of a mechanism would reverse."""
     mechanisms = {mechanism.spec.name for mechanism in robot.mechanisms(ACTUATOR_TO_JOINT)}
     return not (tunable.nonzero and tunable.transmission in mechanisms)
@@ -196,14 +196,14 @@ class CompiledRobot:
     """
 
     name: str
-    robot: Robot
-    live: LiveNumbers
+    robot: RobotTable
+    live: CompiledLiveNumbers
     programs: dict[Direction, RobotProgram]
 
     @classmethod
-    def build(cls, name: str, robot: Robot) -> CompiledRobot:
+    def build(cls, name: str, robot: RobotTable) -> CompiledRobot:
         """Compile the functions of a robot."""
-        live, programs = LiveNumbers.collect(robot), {}
+        live, programs = CompiledLiveNumbers.collect(robot), {}
         for direction, letter in zip(DIRECTIONS, 'ja', strict=True):
             programs[direction] = RobotProgram.build(
                 robot.stack_fields(direction),
@@ -256,7 +256,7 @@ class CompiledRobot:
         }
 
 
-class StateModel:
+class CompiledStateModel:
     """
     The state of the C code: it computes what C does, with the functions of Python.
 
@@ -301,7 +301,7 @@ class StateModel:
         return mapped, status
 
 
-class PartStep(NamedTuple):
+class CompileCheckStep(NamedTuple):
     """
     A step of the test: a live number is set, or a sample is mapped in one direction.
 
@@ -320,7 +320,9 @@ class PartStep(NamedTuple):
     status: int
 
 
-def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterator[PartStep]:
+def iterate_check_steps(
+    compiled: CompiledRobot, count: int, seed: int = 1
+) -> Iterator[CompileCheckStep]:
     """
     Yield steps of a random walk through the ranges of the robot.
 
@@ -329,7 +331,7 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
     """
     random, tunables = np.random.default_rng(seed), compiled.live.tunables
     values = [tunable.value for tunable in tunables]
-    model = StateModel(compiled, values)
+    model = CompiledStateModel(compiled, values)
     centres, widths = np.zeros((2, len(compiled.robot.actuator_names)))
     widths += 1.0
     for binding in compiled.robot.bindings:
@@ -354,20 +356,20 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
             if number % 100 == 75:
                 value = tunables[which].value
             values[which] = value
-            model = StateModel(compiled, values)
-            yield PartStep(which, ACTUATOR_TO_JOINT, np.array([value]), np.zeros(0), 0)
+            model = CompiledStateModel(compiled, values)
+            yield CompileCheckStep(which, ACTUATOR_TO_JOINT, np.array([value]), np.zeros(0), 0)
         angle = 0.05 * number * speed + phase
         position = centres + 0.5 * widths * np.sin(angle)
         velocity, effort = widths * np.cos(angle), random.normal(size=len(centres))
         rows = _disturb(np.stack([position, velocity, effort]), number, random)
         mapped, status = model.map_rows(ACTUATOR_TO_JOINT, rows)
-        yield PartStep(-1, ACTUATOR_TO_JOINT, rows, mapped, status)
+        yield CompileCheckStep(-1, ACTUATOR_TO_JOINT, rows, mapped, status)
         joints = np.where(np.isfinite(mapped[0]), mapped[0], joints)
         command = joints + random.normal(scale=1e-3, size=len(joints))
         wanted = np.stack([command, *random.normal(size=(2, len(joints)))])
         wanted = np.vstack([_disturb(wanted, number + 3, random), joints])
         back, status = model.map_rows(JOINT_TO_ACTUATOR, wanted)
-        yield PartStep(-1, JOINT_TO_ACTUATOR, wanted, back, status)
+        yield CompileCheckStep(-1, JOINT_TO_ACTUATOR, wanted, back, status)
 
 
 def _disturb(rows: Array, number: int, random: np.random.Generator) -> Array:

@@ -26,7 +26,7 @@ from transmission_bridge.interfaces import JOINT_TO_ACTUATOR
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions import Binding, Registry, RobotTransmissions
-from transmission_bridge.transmissions.linkage import linkage_joints
+from transmission_bridge.transmissions.linkage import list_linkage_joints
 from transmission_bridge.transmissions.robot import CONSTANTS, UNITS
 
 #: The file in the folder.
@@ -61,7 +61,9 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
         if type_name:
             entries[f'{path}.provider'] = find_provider(type_name)
         entries.update(_list_transmission(binding))
-        in_loop |= dict.fromkeys(linkage_joints(whole.description, binding.spec, fixed=True), True)
+        in_loop |= dict.fromkeys(
+            list_linkage_joints(whole.description, binding.spec, fixed=True), True
+        )
     for name, tunables in robot.named_tunables.items():
         if values := [tunable.value for tunable in tunables if tunable.is_of_map]:
             entries[PREFIX + name] = values[0] if len(values) == 1 else values
@@ -83,17 +85,17 @@ def make_fingerprint(compiled: CompiledRobot, whole: RobotTransmissions) -> Fing
     text = re.sub(r'/\*.*?\*/', '', compiled.functions, flags=re.DOTALL)
     text = re.sub(r'\b\d+\.\d*(e[+-]?\d+)?', lambda number: _rounded(float(number[0])), text)
     live = compiled.live.values[: compiled.live.places[JOINT_TO_ACTUATOR].stop].tolist()
-    entries[FUNCTIONS] = hash_text(f'{text}{" ".join(map(_rounded, live))}')
+    entries[FUNCTIONS] = hash_fingerprint(f'{text}{" ".join(map(_rounded, live))}')
     made: Fingerprint = json.loads(json.dumps(entries, allow_nan=False))
     return made
 
 
-def write_text(fingerprint: Fingerprint) -> str:
+def write_fingerprint(fingerprint: Fingerprint) -> str:
     """Return the text of the file."""
     return json.dumps(fingerprint, indent=1, ensure_ascii=False) + '\n'
 
 
-def hash_text(text: str) -> str:
+def hash_fingerprint(text: str) -> str:
     """Return the hash that the header has."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -108,7 +110,7 @@ def read_fingerprint(folder: str) -> Fingerprint:
         text = (Path(folder) / FILE).read_text(encoding='utf-8')
         fingerprint: Fingerprint = json.loads(text)
         header = Path(folder) / 'include' / f'{fingerprint["name"]}.h'
-        if f'"{hash_text(text)}"' in header.read_text(encoding='utf-8'):
+        if f'"{hash_fingerprint(text)}"' in header.read_text(encoding='utf-8'):
             return fingerprint
         reason = f'{header} has the hash of another one'
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -118,7 +120,7 @@ def read_fingerprint(folder: str) -> Fingerprint:
     )
 
 
-def list_differences(compiled: Fingerprint, robot: Fingerprint) -> list[str]:
+def list_fingerprint_differences(compiled: Fingerprint, robot: Fingerprint) -> list[str]:
     """Return a line for each entry that differs."""
     lines = []
     for name in dict.fromkeys((*compiled, *robot)):

@@ -20,16 +20,16 @@ from xml.sax.saxutils import quoteattr
 
 from transmission_bridge.description.document import (
     description_text,
+    DescriptionEditor,
     Element,
-    NumberEditor,
     parse_xml,
 )
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
-from transmission_bridge.tools.compiler.c_writer import literal, quote
+from transmission_bridge.tools.compiler.c_writer import literal, quote_c
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
-from transmission_bridge.tools.export import write_number
+from transmission_bridge.tools.export import write_tuned_number
 from transmission_bridge.transmissions import ACTUATOR_LIMITS, Binding, RobotTransmissions, Tunable
-from transmission_bridge.transmissions.linkage import linkage_joints
+from transmission_bridge.transmissions.linkage import list_linkage_joints
 from transmission_bridge.transmissions.robot import ActuatorUnits
 
 #: Packages of ROS that the files need; a plugin also needs the last one.
@@ -104,7 +104,7 @@ def list_ros2_control_values(
     }
     values = {
         'MEMBERS': _lines(
-            _braces((quote(name), *(_braces(map(str, x)) for x in (joints, actuators, ends))))
+            _braces((quote_c(name), *(_braces(map(str, x)) for x in (joints, actuators, ends))))
             for name, (_, joints, actuators), ends in zip(names, members, owned, strict=True)
         ),
         **{
@@ -119,7 +119,7 @@ def list_ros2_control_values(
         'FACTS': _lines(_list_facts(compiled, whole, data, numbers)),
         'DESCRIPTION_NUMBERS': _lines(number.row for number in numbers),
         'OF_PARAMETER_FILES': _lines(
-            quote(f'{each.name}: {each.value!r}') for each, is_given, _ in numbers if is_given
+            quote_c(f'{each.name}: {each.value!r}') for each, is_given, _ in numbers if is_given
         ),
         'LOADABLES': _lines(
             _describe_loadable(compiled, index, each) for index, each in loadable.items()
@@ -175,11 +175,11 @@ def _list_facts(
     others = {finding.path for finding in whole.findings}
     for index, binding in enumerate(robot.bindings):
         spec, own = binding.spec, [robot.joint_names[joint] for joint in binding.all_joints]
-        in_loops = linkage_joints(whole.description, spec, fixed=True)
+        in_loops = list_linkage_joints(whole.description, spec, fixed=True)
         for name in sorted({*own, *in_loops}):
             for path in ('/type', *(_GEOMETRY if name in in_loops else ())):
                 text = before.get(f'/joint[{name}]{path}', '')
-                yield _braces((str(index), *map(quote, (f'joint[{name}]{path}', text, text))))
+                yield _braces((str(index), *map(quote_c, (f'joint[{name}]{path}', text, text))))
         if binding.is_identity:
             continue
         (block,) = (x.name for x in whole.description.blocks if spec.path.startswith(f'{x.path}/'))
@@ -195,20 +195,20 @@ def _list_facts(
             if place == start or (path != place and path[0] == '/'):
                 words = '*' if path in drivers else _MARKED.sub(name_number, text)
                 cells = (f'transmission[{spec.name}]{path}', before.get(place, ''), words)
-                yield _braces((str(index), *map(quote, cells)))
+                yield _braces((str(index), *map(quote_c, cells)))
 
 
 def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Number]) -> bytes:
     """Return the description with marks instead of numbers, also of those that it lacks."""
     marks = {each.tunable.name: _MARK * (1 + (k + 1) / 2**20) for k, each in enumerate(numbers)}
-    editor = NumberEditor(data)
+    editor = DescriptionEditor(data)
     for binding in compiled.robot.bindings:
         tunables = [
             replace(each, value=marks.get(each.name, each.value)) for each in binding.tunables
         ]
         for tunable in tunables:
             if tunable.name in marks:
-                write_number(editor, binding.spec, tunables, tunable.path)
+                write_tuned_number(editor, binding.spec, tunables, tunable.path)
     return editor.result()
 
 
@@ -248,9 +248,9 @@ def _describe_loadable(compiled: CompiledRobot, index: int, binding: Binding) ->
     words = (
         str(index),
         str(index in compiled.owners[ACTUATOR_TO_JOINT]).lower(),
-        *(_braces(map(quote, members)) for members in names.values()),
+        *(_braces(map(quote_c, members)) for members in names.values()),
         _braces(map(str, binding.passive)),
-        _braces(_braces(map(quote, pair)) for pair in texts.items()),
+        _braces(_braces(map(quote_c, pair)) for pair in texts.items()),
     )
     return _braces(words, ',\n   ')
 

@@ -11,17 +11,24 @@ from typing import Any
 
 from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
-from transmission_bridge.tools.files import check_output, parse_yaml, write_output
+from transmission_bridge.tools.cli import (
+    Console,
+    Exit,
+    import_optional,
+    printable,
+    ToolResult,
+    UsageError,
+)
+from transmission_bridge.tools.files import check_output_path, parse_yaml_file, write_output
 from transmission_bridge.tools.loops.formats import (
-    follow_mimics,
-    Found,
+    follow_loop_mimics,
     JOINT,
+    LoopFile,
     LoopMotor,
-    read_closing_frames,
     read_loop_closures,
+    read_loop_frames,
     read_robot_yaml,
-    require_name,
+    require_loop_name,
 )
 from transmission_bridge.tools.loops.mjcf import read_mjcf
 from transmission_bridge.tools.robot import read_robot_file
@@ -33,25 +40,25 @@ _MECHANISM = ('name', 'joints', 'rank', 'mobility', 'tolerance', 'drivable', 'co
 _YAML = {'closures': read_loop_closures, 'closed_loop': read_robot_yaml}
 
 
-def run(options: argparse.Namespace, console: Console) -> Result:
+def run(options: argparse.Namespace, console: Console) -> ToolResult:
     """Run the command."""
-    optional('casadi', 'mechanisms')
+    import_optional('casadi', 'mechanisms')
     # They need CasADi.
     from transmission_bridge.tools.loops import proposal, writing
 
     if options.output:
-        check_output(options.output, force=options.force)
+        check_output_path(options.output, force=options.force)
     data = read_robot_file(options.file)
     robot = load_description(data)
-    found = follow_mimics(robot, _read_loops(robot, options.source))
+    found = follow_loop_mimics(robot, _read_loops(robot, options.source))
     try:
         if not (found.loops or found.rows):
             source = options.source or options.file
             raise UsageError(f"'{source}': expected loops or couplings, found none")
         chosen = _read_motors(robot, options.drive, found)
         for name in options.command:
-            require_name(name, [joint.name for joint in robot.joints], JOINT, '--command')
-        framed, loops = writing.add_frames(data, found)
+            require_loop_name(name, [joint.name for joint in robot.joints], JOINT, '--command')
+        framed, loops = writing.write_loop_frames(data, found)
         mechanisms = proposal.propose_linkages(
             load_description(framed), loops, found.driven, chosen, options.command
         )
@@ -78,7 +85,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     choices = [*(part.choice for part in mechanisms), *(part.choice for part in couplings)]
     is_complete = not any(choices) and not idle
     if is_complete:
-        result = writing.add_transmissions(framed, mechanisms, couplings)
+        result = writing.write_loop_transmissions(framed, mechanisms, couplings)
         if options.output:
             write_output(options.output, result, force=options.force)
             notes.append(f"written to '{options.output}': check the reductions of the motors")
@@ -87,23 +94,23 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     elif options.output:
         notes.append('nothing is written before these choices are made')
     document = _make_document(mechanisms, couplings, notes)
-    return Result(
+    return ToolResult(
         map(printable, _describe(document)), document, Exit.OK if is_complete else Exit.ERRORS
     )
 
 
-def _read_loops(robot: RobotDescription, source: str | None) -> Found:
+def _read_loops(robot: RobotDescription, source: str | None) -> LoopFile:
     """
     Return the loops of a file, or of the URDF itself.
 
     :raises UsageError: If the format is unknown, or the file is damaged.
     """
     if not source:
-        return read_closing_frames(robot)
+        return read_loop_frames(robot)
     data = read_robot_file(source)
     if data.lstrip(b'\xef\xbb\xbf \t\r\n').startswith(b'<'):
         return read_mjcf(robot, data, source)
-    content = parse_yaml(data, source)
+    content = parse_yaml_file(data, source)
     for key, read in _YAML.items():
         if isinstance(content, dict) and key in content:
             return read(robot, content, source)
@@ -113,14 +120,14 @@ def _read_loops(robot: RobotDescription, source: str | None) -> Found:
 
 
 def _read_motors(
-    robot: RobotDescription, pairs: Sequence[str], found: Found
+    robot: RobotDescription, pairs: Sequence[str], found: LoopFile
 ) -> dict[str, LoopMotor]:
     """Return the motors of ``JOINT=MOTOR`` by joint; without a name a motor has that of a file."""
     joints = [joint.name for joint in robot.joints if joint.is_scalar]
     motors = {}
     for pair in pairs:
         joint, _, name = pair.partition('=')
-        require_name(joint, joints, JOINT, '--drive')
+        require_loop_name(joint, joints, JOINT, '--drive')
         stated = found.driven.get(joint, LoopMotor(f'{joint}_motor'))
         motors[joint] = LoopMotor(name or stated.name, stated.reduction)
     return motors

@@ -4,7 +4,7 @@
 """
 What a file states about loops, in the names of the URDF, and the YAML files of other tools.
 
-Readers return :class:`Found`, from which ``proposal`` makes the transmissions. To add a format,
+Readers return :class:`LoopFile`, from which ``proposal`` makes the transmissions. To add a format,
 write a reader and name it in the command.
 """
 
@@ -26,7 +26,7 @@ from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.transmissions.linkage import LoopType
 from transmission_bridge.types import Array
 
-#: What a name has to be, for :func:`require_name`.
+#: What a name has to be, for :func:`require_loop_name`.
 LINK, JOINT = 'link of this URDF', 'joint of this URDF'
 
 #: Smaller weights and constants of a row are rounding.
@@ -37,7 +37,7 @@ SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class LoopFrame:
     """
     A frame of a loop.
 
@@ -67,7 +67,7 @@ class FoundLoop:
 
     name: str
     type: LoopType
-    frames: tuple[Frame, Frame]
+    frames: tuple[LoopFrame, LoopFrame]
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
 
@@ -84,7 +84,7 @@ class LoopMotor:
     reduction: float = 1.0
 
 
-class Choice(NamedTuple):
+class LoopChoice(NamedTuple):
     """
     A choice that the user has to make.
 
@@ -99,7 +99,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CouplingRow:
+class LoopCouplingRow:
     """
     A weighted sum of joints, ``sum(weights[j] q_j) = constant``, or a motor moves the sum.
 
@@ -118,7 +118,7 @@ class CouplingRow:
 
 
 @dataclass(frozen=True)
-class Found:
+class LoopFile:
     """
     Everything that a file states.
 
@@ -129,12 +129,12 @@ class Found:
     """
 
     loops: tuple[FoundLoop, ...] = ()
-    rows: tuple[CouplingRow, ...] = ()
+    rows: tuple[LoopCouplingRow, ...] = ()
     driven: Mapping[str, LoopMotor] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
-def follow_mimics(robot: RobotDescription, found: Found) -> Found:
+def follow_loop_mimics(robot: RobotDescription, found: LoopFile) -> LoopFile:
     """
     Return what a file states, with each joint that has a ``<mimic>`` replaced by its leader.
 
@@ -174,7 +174,7 @@ def follow_mimics(robot: RobotDescription, found: Found) -> Found:
     return replace(found, rows=tuple(rows), driven=driven, notes=tuple(notes))
 
 
-def require_name(name: object, names: Collection[str], kind: str, where: str) -> str:
+def require_loop_name(name: object, names: Collection[str], kind: str, where: str) -> str:
     """
     Return a name that is one of ``names``, as a text.
 
@@ -188,7 +188,7 @@ def require_name(name: object, names: Collection[str], kind: str, where: str) ->
     return text
 
 
-def pose_between(
+def compute_link_pose(
     robot: RobotDescription, base: str, end: str, at: Mapping[str, float] | None = None
 ) -> Array:
     """
@@ -217,7 +217,7 @@ def read_yaml_list(content: Any, key: str, name: str) -> list[Any]:
 _FIRST = re.compile(r'(closing_.+)_1')
 
 
-def read_closing_frames(robot: RobotDescription) -> Found:
+def read_loop_frames(robot: RobotDescription) -> LoopFile:
     """
     Return the loops between the frames of a URDF.
 
@@ -233,16 +233,16 @@ def read_closing_frames(robot: RobotDescription) -> Found:
         if other not in links:
             raise UsageError(f"expected link '{other}' for link '{link.name}', found none")
         is_hinge = {f'{link.name}_z', f'{other}_z'} <= links
-        frames = Frame(link.name), Frame(other)
+        frames = LoopFrame(link.name), LoopFrame(other)
         loops.append(FoundLoop(name, 'hinge' if is_hinge else 'point', frames))
         if not is_hinge:
             notes.append(
                 f"loop '{name}': taken as a ball; if it is fastened, change its type to weld"
             )
-    return Found(tuple(loops), notes=tuple(notes))
+    return LoopFile(tuple(loops), notes=tuple(notes))
 
 
-def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Found:
+def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> LoopFile:
     """
     Return the loops of a file; without an axis a loop is a ball.
 
@@ -262,17 +262,19 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
             raise UsageError(f'{where}: expected {expected}, found {closure!r}')
         frame = make_transform(np.eye(3), _read_vector(closure.get('point'), f'{where}: point'))
         ends = (
-            require_name(closure.get(key), links, LINK, f'{where}: {key}')
+            require_loop_name(closure.get(key), links, LINK, f'{where}: {key}')
             for key in ('link_a', 'link_b')
         )
-        one, other = (Frame(link, pose_between(robot, link, root) @ frame) for link in ends)
+        one, other = (
+            LoopFrame(link, compute_link_pose(robot, link, root) @ frame) for link in ends
+        )
         loop = FoundLoop(f'loop_{number}', 'point', (one, other))
         if closure.get('axis') is not None:
             axis = _read_vector(closure['axis'], f'{where}: axis')
             x, y, z = (axis / np.linalg.norm(axis)).tolist()
             loop = replace(loop, type='hinge', axis=(x, y, z))
         loops.append(loop)
-    return Found(tuple(loops), driven=_read_motors(content, 'independent', file, joints))
+    return LoopFile(tuple(loops), driven=_read_motors(content, 'independent', file, joints))
 
 
 def _read_motors(
@@ -280,7 +282,7 @@ def _read_motors(
 ) -> dict[str, LoopMotor]:
     """Return a motor for each joint of a list, by joint."""
     return {
-        require_name(name, joints, JOINT, f"'{file}': {key}"): LoopMotor(f'{name}_motor')
+        require_loop_name(name, joints, JOINT, f"'{file}': {key}"): LoopMotor(f'{name}_motor')
         for name in read_yaml_list(content, key, file)
     }
 
@@ -311,7 +313,7 @@ _AXES = {
 _TYPES: dict[str, LoopType] = {'3d': 'point', '6d': 'weld'}
 
 
-def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
+def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> LoopFile:
     """
     Return the loops of a file.
 
@@ -334,7 +336,7 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
             raise UsageError(f'{where}: expected type {" or ".join(_TYPES)}, found {kind!r}')
         # Some files name the joint above the frame.
         names = [frame if frame in links else below.get(str(frame), frame) for frame in pair]
-        one, other = (Frame(require_name(name, links, LINK, where)) for name in names)
+        one, other = (LoopFrame(require_loop_name(name, links, LINK, where)) for name in names)
         loops.append(FoundLoop(f'loop_{number}', type_, (one, other)))
     driven = _read_motors(content, 'name_mot', file, below)
     replaced = (read_yaml_list(content, key, file) for key in ('joint_name', 'joint_type'))
@@ -345,4 +347,4 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
                 'in its place in the URDF, and no entry of it in joint_name'
             )
         notes.append(f"joint '{name}' is {kind} in '{file}', and stays as it is in the URDF")
-    return Found(tuple(loops), (), driven, tuple(notes))
+    return LoopFile(tuple(loops), (), driven, tuple(notes))

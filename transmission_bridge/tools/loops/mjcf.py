@@ -30,15 +30,15 @@ from transmission_bridge.spatial import (
 )
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.formats import (
-    CouplingRow,
-    Found,
+    compute_link_pose,
     FoundLoop,
-    Frame,
     JOINT,
     LINK,
+    LoopCouplingRow,
+    LoopFile,
+    LoopFrame,
     LoopMotor,
-    pose_between,
-    require_name,
+    require_loop_name,
 )
 from transmission_bridge.tools.robot import read_robot_file
 from transmission_bridge.transmissions.linkage import LoopType
@@ -58,7 +58,7 @@ _MAIN = 'main'
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class MjcfBody:
     """
     A body.
 
@@ -68,13 +68,13 @@ class Body:
     """
 
     name: str
-    parent: Body | None
+    parent: MjcfBody | None
     pose: Array
 
     @property
-    def line(self) -> Iterator[Body]:
+    def line(self) -> Iterator[MjcfBody]:
         """The body, and those that carry it."""
-        body: Body | None = self
+        body: MjcfBody | None = self
         while body is not None:
             yield body
             body = body.parent
@@ -95,8 +95,8 @@ class Mjcf:
 
     def __init__(self, data: bytes, file: str) -> None:
         self.file = file
-        self.bodies = {'world': Body('world', None, np.eye(4))}
-        self.sites: dict[str, tuple[Body, Array]] = {}
+        self.bodies = {'world': MjcfBody('world', None, np.eye(4))}
+        self.sites: dict[str, tuple[MjcfBody, Array]] = {}
         self.joints: dict[str, float] = {}
         self._files: list[str] = []
         self._size = len(data)
@@ -192,7 +192,7 @@ class Mjcf:
             )
         return self._defaults[name].get(_tag_of_defaults(element), {}) | element.attributes
 
-    def _read_body(self, element: Element, body: Body, pose: Array, childclass: str) -> None:
+    def _read_body(self, element: Element, body: MjcfBody, pose: Array, childclass: str) -> None:
         """Read what is inside a body, or inside a ``<frame>`` with this pose in the body."""
         for child in self._expand_children(element):
             name = child.get('name') or ''
@@ -202,7 +202,7 @@ class Mjcf:
                 if child.tag == 'frame':
                     self._read_body(child, body, inner, below)
                     continue
-                carried = Body(name, body, body.pose @ inner)
+                carried = MjcfBody(name, body, body.pose @ inner)
                 self.bodies.setdefault(name, carried)
                 self._read_body(child, carried, np.eye(4), below)
             elif child.tag == 'site':
@@ -259,7 +259,7 @@ SAME_FRAME = 1e-3
 Attributes = Mapping[str, str]
 
 
-def read_mjcf(robot: RobotDescription, data: bytes, file: str) -> Found:
+def read_mjcf(robot: RobotDescription, data: bytes, file: str) -> LoopFile:
     """
     Return the loops of an MJCF.
 
@@ -281,9 +281,9 @@ class _Reader:
         self._joints = [joint.name for joint in robot.joints if joint.is_scalar]
         self._at = {name: model.joints[name] for name in self._joints if name in model.joints}
 
-    def read(self) -> Found:
+    def read(self) -> LoopFile:
         """Return everything that is found."""
-        loops, rows, notes = list[FoundLoop](), list[CouplingRow](), list[str]()
+        loops, rows, notes = list[FoundLoop](), list[LoopCouplingRow](), list[str]()
         for number, (element, values) in enumerate(self._model.list_elements('equality'), 1):
             name = values.get('name') or f'{element.tag}_{number}'
             if values.get('active') == 'false' or element.tag not in (*_LOOPS, 'joint'):
@@ -309,9 +309,9 @@ class _Reader:
             for part in element.find_all('joint'):
                 joint = self._find_joint(part.attributes, 'joint', part)
                 weights[joint] = self._numbers(part.attributes, 'coef', '1', part)[0]
-            rows.append(CouplingRow(name, weights, 0.0, motors['tendon'][name]))
+            rows.append(LoopCouplingRow(name, weights, 0.0, motors['tendon'][name]))
         driven = {name: motor for name, motor in motors['joint'].items() if name in self._joints}
-        return Found(tuple(loops), tuple(rows), driven, tuple(notes))
+        return LoopFile(tuple(loops), tuple(rows), driven, tuple(notes))
 
     # -- loops ----------------------------------------------------------------------------------
 
@@ -322,8 +322,8 @@ class _Reader:
             return FoundLoop(name, type_, (one, other))
         names = [values.get(key, 'world') for key in ('body1', 'body2')]
         for body in names:
-            require_name(body, self._model.bodies, 'body of this file', place)
-            require_name(body, self._links, LINK, place)
+            require_loop_name(body, self._model.bodies, 'body of this file', place)
+            require_loop_name(body, self._links, LINK, place)
         base, end = (self._model.bodies[body] for body in names)
         self._check_frames([base, end], at)
         first = between = invert_pose(base.pose) @ end.pose
@@ -338,18 +338,20 @@ class _Reader:
             anchor = self._numbers(values, 'anchor', '0 0 0', at)[:3]
             first = make_transform(np.eye(3), anchor)
             second[:3, 3] = (invert_pose(between) @ first)[:3, 3]
-        return FoundLoop(name, type_, (Frame(base.name, first), Frame(end.name, second)))
+        return FoundLoop(name, type_, (LoopFrame(base.name, first), LoopFrame(end.name, second)))
 
-    def _find_site(self, name: str, at: Element) -> Frame:
-        require_name(name, self._model.sites, 'site of this file', self._locate(at))
+    def _find_site(self, name: str, at: Element) -> LoopFrame:
+        require_loop_name(name, self._model.sites, 'site of this file', self._locate(at))
         if name in self._links:  # the URDF has the same frame as a link
-            return Frame(name)
+            return LoopFrame(name)
         body, pose = self._model.sites[name]
-        require_name(body.name, self._links, LINK, f"{self._locate(at)}: body of site '{name}'")
+        require_loop_name(
+            body.name, self._links, LINK, f"{self._locate(at)}: body of site '{name}'"
+        )
         self._check_frames([body], at)
-        return Frame(body.name, pose)
+        return LoopFrame(body.name, pose)
 
-    def _check_frames(self, bodies: list[Body], at: Element) -> None:
+    def _check_frames(self, bodies: list[MjcfBody], at: Element) -> None:
         """Check that bodies, and those that carry them, have the frames of their links."""
         carriers = {carrier.name: carrier for body in bodies for carrier in body.line}
         base, *others = [body for name, body in carriers.items() if name in self._links]
@@ -357,7 +359,7 @@ class _Reader:
             stated = invert_pose(base.pose) @ body.pose
 
             def measure(link: str, stated: Array = stated) -> float:
-                drawn = pose_between(self._robot, base.name, link, self._at)
+                drawn = compute_link_pose(self._robot, base.name, link, self._at)
                 return float(np.abs(drawn - stated).max())
 
             if (apart := measure(body.name)) > SAME_FRAME:
@@ -370,17 +372,19 @@ class _Reader:
     # -- weighted sums of joints ----------------------------------------------------------------
 
     def _find_joint(self, values: Attributes, key: str, at: Element) -> str:
-        return require_name(values.get(key), self._joints, JOINT, f'{self._locate(at)}: {key}')
+        return require_loop_name(
+            values.get(key), self._joints, JOINT, f'{self._locate(at)}: {key}'
+        )
 
-    def _read_coupling(self, name: str, at: Element, values: Attributes) -> CouplingRow:
+    def _read_coupling(self, name: str, at: Element, values: Attributes) -> LoopCouplingRow:
         """``q1 - ref1 = c0 + c1 (q2 - ref2) + c2 (q2 - ref2)^2 + ...``."""
         one = self._find_joint(values, 'joint1', at)
         coefficients = self._numbers(values, 'polycoef', '0', at)
         stated = Polynomial([*coefficients, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(coefficients) :]])
         if 'joint2' not in values:
-            return CouplingRow(name, {one: 1.0}, self._at.get(one, 0.0) + stated(0.0))
+            return LoopCouplingRow(name, {one: 1.0}, self._at.get(one, 0.0) + stated(0.0))
         other = self._find_joint(values, 'joint2', at)
         curve = self._at.get(one, 0.0) + stated(Polynomial([-self._at.get(other, 0.0), 1.0]))
         constant, slope, *rest = curve.coef.tolist()
         weights = {one: 1.0, other: -slope}
-        return CouplingRow(name, weights, constant, curve=curve if any(rest) else None)
+        return LoopCouplingRow(name, weights, constant, curve=curve if any(rest) else None)

@@ -20,27 +20,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from transmission_bridge.description import compute_limits, JointSpec, RobotDescription
+from transmission_bridge.description import collect_limits, JointSpec, RobotDescription
 from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.formats import (
-    Choice,
-    CouplingRow,
-    Found,
+    compute_link_pose,
+    LoopChoice,
+    LoopCouplingRow,
+    LoopFile,
     LoopMotor,
-    pose_between,
 )
 from transmission_bridge.transmissions import TabulatedTransmission
 from transmission_bridge.transmissions.linkage import (
-    group_joints,
-    JointTree,
+    compute_rank_share,
+    group_loop_joints,
     LinkageSpec,
+    LinkageStructure,
+    LinkageTree,
     Loop,
     LOOP_TYPES,
     LoopType,
-    make_system,
-    share_of_rank,
-    Structure,
+    make_linkage_system,
 )
 from transmission_bridge.types import Array
 
@@ -74,7 +74,7 @@ class LoopReport(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Motions:
+class LoopMotions:
     """
     The motions of a mechanism at several positions.
 
@@ -127,7 +127,7 @@ class ProposedMechanism:
     drivable: tuple[str, ...]
     driven: Mapping[str, LoopMotor]
     commanded: tuple[str, ...]
-    choice: Choice | None
+    choice: LoopChoice | None
 
     @property
     def mobility(self) -> int:
@@ -151,29 +151,29 @@ def propose_linkages(
     :raises TransmissionError: If a loop does not close, or no joint moves it.
     :raises UsageError: If the motors of a mechanism block each other.
     """
-    tree, variables = JointTree(robot.joints, robot.links), dict[str, int]()
+    tree, variables = LinkageTree(robot.joints, robot.links), dict[str, int]()
     paths = [tree.find_path(loop, variables) for loop in loops]
     names = [*variables]
     free = {
         joint.name for joint in robot.joints if joint.limits is None or joint.limits.effort != 0.0
     }
     mechanisms: list[ProposedMechanism] = []
-    for group, loop_indices in group_joints(paths, len(names)):
+    for group, loop_indices in group_loop_joints(paths, len(names)):
         members = [names[k] for k in group]
         structure, tolerance = _close_loops(tree, tuple(loops), members, loop_indices)
         slopes, joints = structure.slopes, structure.names
-        share, bases = share_of_rank(structure.tolerance), []
+        share, bases = compute_rank_share(structure.tolerance), []
         for slope in slopes:
             _, values, right = np.linalg.svd(slope)
             if int((values > share * values.max(initial=0.0)).sum()) == structure.rank:
                 bases.append(right[structure.rank :].T)
-        motions = Motions(joints, tuple(bases))
+        motions = LoopMotions(joints, tuple(bases))
         reports = []
         for number, path in enumerate(structure.paths):
             rows = slopes[:, [owner == number for owner in structure.closures.owners]]
             loop, moved = path.loop, tuple(joints[k] for k in sorted(path.variables))
             rank = max(int(np.linalg.matrix_rank(row, 1e-5)) for row in rows)
-            gap = _measure_gap(loop, pose_between(robot, loop.frame1, loop.frame2))
+            gap = _measure_gap(loop, compute_link_pose(robot, loop.frame1, loop.frame2))
             frames, equations = (loop.frame1, loop.frame2), LOOP_TYPES[loop.type]
             reports.append(LoopReport(loop.type, frames, loop.axis, equations, rank, moved, gap))
         drivable = tuple(name for name in joints if name in free and motions.rank([name]))
@@ -196,14 +196,14 @@ def propose_linkages(
 
 
 def _close_loops(
-    tree: JointTree, loops: tuple[Loop, ...], names: Sequence[str], loop_indices: Sequence[int]
-) -> tuple[Structure, float]:
+    tree: LinkageTree, loops: tuple[Loop, ...], names: Sequence[str], loop_indices: Sequence[int]
+) -> tuple[LinkageStructure, float]:
     """Return a closed mechanism without motors, and the tolerance that its redundant rows need."""
     default, largest = TOLERANCES
 
-    def close(tolerance: float) -> Structure:
+    def close(tolerance: float) -> LinkageStructure:
         spec = LinkageSpec(loops, (), (), tolerance=tolerance)
-        return Structure.from_loops(make_system(tree, spec, names, loop_indices))
+        return LinkageStructure.from_loops(make_linkage_system(tree, spec, names, loop_indices))
 
     # First the assembly that is nearest, because a distant one may satisfy less rounded equations.
     gap = close(largest).gap
@@ -222,16 +222,16 @@ def _measure_gap(loop: Loop, pose: Array) -> tuple[float, float]:
 
 def _choose_drive(
     robot: RobotDescription,
-    motions: Motions,
+    motions: LoopMotions,
     drivable: Sequence[str],
     driven: Mapping[str, LoopMotor],
     commanded: Sequence[str],
-) -> tuple[Mapping[str, LoopMotor], tuple[str, ...], Choice | None]:
+) -> tuple[Mapping[str, LoopMotor], tuple[str, ...], LoopChoice | None]:
     """Return motors, commanded joints and the choice that is left, as they are known or follow."""
     driven = driven or {name: LoopMotor(f'{name}_motor') for name in drivable}
     count = motions.rank([*driven])
     if count < len(driven):
-        return {}, (), Choice('--drive', count, tuple(driven))
+        return {}, (), LoopChoice('--drive', count, tuple(driven))
     determined = motions.list_determined([*driven])
     given = [name for name in commanded if name in motions.names]
     declared = {
@@ -266,7 +266,7 @@ def _choose_drive(
                 f'--command: expected {counted(len(driven), "independent joint")} of '
                 f'{", ".join(determined)}, found {", ".join(given)}'
             )
-    return driven, (), Choice('--command', len(driven), tuple(determined))
+    return driven, (), LoopChoice('--command', len(driven), tuple(determined))
 
 
 #: Number of points of the table of a polynomial.
@@ -274,7 +274,7 @@ TABLE_POINTS = 33
 
 
 @dataclass(frozen=True, eq=False)
-class Coupling:
+class LoopCoupling:
     """
     Joints that weighted sums connect, ``q = matrix a + offset``, or polynomials in a table.
 
@@ -294,17 +294,17 @@ class Coupling:
     motors: tuple[LoopMotor, ...]
     matrix: Array = field(default_factory=lambda: np.zeros((0, 0)))
     offset: Array = field(default_factory=lambda: np.zeros(0))
-    choice: Choice | None = None
+    choice: LoopChoice | None = None
     table: Array = field(default_factory=lambda: np.zeros((0, 0)))
     error: float = 0.0
 
 
 def propose_couplings(
     robot: RobotDescription,
-    found: Found,
+    found: LoopFile,
     chosen: Mapping[str, LoopMotor],
     taken: Collection[str],
-) -> list[Coupling]:
+) -> list[LoopCoupling]:
     """
     Return the joints that rows connect, each group with its map.
 
@@ -313,7 +313,7 @@ def propose_couplings(
     :raises UsageError: If a row has a joint of a loop, or the rows of a group are dependent or no
         table.
     """
-    groups: list[list[CouplingRow]] = []
+    groups: list[list[LoopCouplingRow]] = []
     for row in found.rows:
         for name in row.weights:
             if name in taken:
@@ -340,22 +340,22 @@ def propose_couplings(
 
 def _solve_rows(
     name: str,
-    rows: Sequence[CouplingRow],
+    rows: Sequence[LoopCouplingRow],
     joints: tuple[str, ...],
     driven: Mapping[str, LoopMotor],
-) -> Coupling:
+) -> LoopCoupling:
     missing = len(joints) - len(rows) - len(driven)
     leaders = [joint for joint in joints if all(next(iter(r.weights)) != joint for r in rows)]
     is_free = not driven and all(row.motor is None for row in rows)
     if is_free and missing == len(leaders) > 0:
         driven, missing = {joint: LoopMotor(f'{joint}_motor') for joint in leaders}, 0
-    moved_alone = (CouplingRow(x, {x: 1.0}, motor=motor) for x, motor in driven.items())
+    moved_alone = (LoopCouplingRow(x, {x: 1.0}, motor=motor) for x, motor in driven.items())
     whole = [*rows, *moved_alone]
     motors = tuple(row.motor for row in whole if row.motor is not None)
     table = np.array([[row.weights.get(joint, 0.0) for joint in joints] for row in whole])
     if missing > 0:
         among = tuple(joint for joint in joints if joint not in driven)
-        return Coupling(name, joints, motors, choice=Choice('--drive', missing, among))
+        return LoopCoupling(name, joints, motors, choice=LoopChoice('--drive', missing, among))
     if missing < 0 or np.linalg.matrix_rank(table) < len(joints):
         raise UsageError(
             f'expected {counted(len(joints), "independent row")} for {", ".join(joints)}, found '
@@ -364,16 +364,16 @@ def _solve_rows(
     inverse = np.linalg.inv(table)
     moved = [k for k, row in enumerate(whole) if row.motor is not None]
     offset = inverse @ [row.constant for row in whole]
-    return Coupling(name, joints, motors, inverse[:, moved], offset)
+    return LoopCoupling(name, joints, motors, inverse[:, moved], offset)
 
 
 def _tabulate_rows(
     name: str,
-    rows: Sequence[CouplingRow],
+    rows: Sequence[LoopCouplingRow],
     joints: tuple[str, ...],
     driven: Mapping[str, LoopMotor],
     robot: RobotDescription,
-) -> Coupling:
+) -> LoopCoupling:
     """Return the table of joints that are polynomials of one joint, over the limits of this."""
     curves: dict[str, tuple[str, Polynomial]] = {}
     motors: list[tuple[LoopMotor, Mapping[str, float]]] = [
@@ -405,7 +405,7 @@ def _tabulate_rows(
             f'{counted(len(stated), "row")} for {", ".join(joints)}'
         )
     (leader,), ((motor, weights),) = leaders, motors
-    lower, upper = compute_limits(robot, [leader])[:, 0, 0].tolist()
+    lower, upper = collect_limits(robot, [leader])[:, 0, 0].tolist()
     if not (math.isfinite(lower) and math.isfinite(upper)):
         raise UsageError(f"'{where}': expected <limit lower upper> of '{leader}', found none")
     moved = sum((positions[x] * weight for x, weight in weights.items()), Polynomial([0.0]))
@@ -426,4 +426,4 @@ def _tabulate_rows(
             )
     made = TabulatedTransmission(table[:, 0], table[:, 1:])
     error = np.abs(made.actuator_to_joint('position', fine[:, :1]) - fine[:, 1:]).max()
-    return Coupling(name, joints, (motor,), table=table, error=float(error))
+    return LoopCoupling(name, joints, (motor,), table=table, error=float(error))

@@ -16,10 +16,10 @@ import re
 from xml.sax.saxutils import quoteattr
 
 from transmission_bridge.description import load_description
-from transmission_bridge.description.document import NumberEditor
+from transmission_bridge.description.document import DescriptionEditor
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.formats import Found, LoopMotor
-from transmission_bridge.tools.loops.proposal import Coupling, ProposedMechanism, TOLERANCES
+from transmission_bridge.tools.loops.formats import LoopFile, LoopMotor
+from transmission_bridge.tools.loops.proposal import LoopCoupling, ProposedMechanism, TOLERANCES
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import Loop
 
@@ -33,7 +33,7 @@ _BLOCK = 'loops'
 _CLOSED = 1e-6
 
 
-def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
+def write_loop_frames(data: bytes, found: LoopFile) -> tuple[bytes, list[Loop]]:
     """
     Add a link behind a fixed joint for each frame that is not a link.
 
@@ -69,15 +69,15 @@ def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
 
 
 def list_commanded(
-    mechanisms: Iterable[ProposedMechanism], couplings: Iterable[Coupling]
+    mechanisms: Iterable[ProposedMechanism], couplings: Iterable[LoopCoupling]
 ) -> list[str]:
     """Return the joints that the proposed transmissions command."""
     joints = [name for mechanism in mechanisms for name in mechanism.commanded]
     return joints + [name for coupling in couplings for name in coupling.joints]
 
 
-def add_transmissions(
-    data: bytes, mechanisms: Sequence[ProposedMechanism], couplings: Sequence[Coupling]
+def write_loop_transmissions(
+    data: bytes, mechanisms: Sequence[ProposedMechanism], couplings: Sequence[LoopCoupling]
 ) -> bytes:
     """
     Add the transmissions to a ``<ros2_control>`` that has their joints, or to a new one.
@@ -136,7 +136,7 @@ def _new_name(wanted: str, taken: set[str]) -> str:
 
 def _insert_lines(data: bytes, path: str, lines: Iterable[str]) -> bytes:
     """Insert lines at the end of an element."""
-    editor = NumberEditor(data)
+    editor = DescriptionEditor(data)
     if not editor.append_lines(path, lines):
         raise UsageError(f'expected a URDF with elements in {path}, found none')
     return editor.result()
@@ -177,7 +177,7 @@ def _linkage_lines(mechanism: ProposedMechanism, name: str) -> Iterator[str]:
     yield '</transmission>'
 
 
-def _coupling_lines(coupling: Coupling, name: str) -> Iterator[str]:
+def _coupling_lines(coupling: LoopCoupling, name: str) -> Iterator[str]:
     is_table = len(coupling.table) > 0
     yield f'<transmission name="{name}">'
     kind = 'Tabulated' if is_table else 'Coupled'

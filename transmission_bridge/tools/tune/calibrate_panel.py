@@ -16,15 +16,15 @@ from functools import partial
 from typing import Any
 
 from transmission_bridge.tools.calibration.guide import (
-    Act,
     AFTERWARDS,
+    GuideAct,
+    GuideStep,
     HandGuide,
     JointProgress,
-    Step,
     Sweep,
 )
 from transmission_bridge.tools.calibration.outcome import name_values
-from transmission_bridge.tools.tune.robots import BridgeRobot
+from transmission_bridge.tools.tune.robots import TuneBridgeRobot
 from transmission_bridge.tools.tune.session import Page
 from transmission_bridge.tools.tune.texts import (
     escape_text,
@@ -57,7 +57,7 @@ class CalibratePanel:
 
         gui.add_command('Next step of the calibration', hotkey='N').on_trigger(pressed)
 
-    def _press(self, act: Act | None = None) -> None:
+    def _press(self, act: GuideAct | None = None) -> None:
         """Do what a button does, by default the button of the step."""
         guide = self._page.session.robot.calibration
         if guide is not None:
@@ -65,19 +65,19 @@ class CalibratePanel:
         elif act is not None:
             act.act()
 
-    def _make_first_step(self) -> Step:
+    def _make_first_step(self) -> GuideStep:
         """Return the step before a calibration, and after one that was written."""
         robot = self._page.session.robot
-        if not isinstance(robot, BridgeRobot) or not self._page.session.settings.may_change:
+        if not isinstance(robot, TuneBridgeRobot) or not self._page.session.settings.may_change:
             hint = 'Needs a running bridge, and a page that may change it.'
-            return Step('Calibrate by hand', hint)
+            return GuideStep('Calibrate by hand', hint)
         if robot.stored:
             hint = f'{robot.stored}. {AFTERWARDS} The URDF still has the old numbers: tab Save.'
-            done = Act('Done', partial(setattr, robot, 'stored', ''))
-            again = Act('Calibrate again', robot.begin_calibration)
-            return Step('The bridge uses the new numbers', hint, done, second=again)
+            done = GuideAct('Done', partial(setattr, robot, 'stored', ''))
+            again = GuideAct('Calibrate again', robot.begin_calibration)
+            return GuideStep('The bridge uses the new numbers', hint, done, second=again)
         hint = 'Offsets by moving the arm: to its stops, or into the pose with all joints at zero.'
-        return Step('Calibrate by hand', hint, Act('Begin', robot.begin_calibration))
+        return GuideStep('Calibrate by hand', hint, GuideAct('Begin', robot.begin_calibration))
 
     def show(self) -> None:
         """Show the present state."""
@@ -96,7 +96,7 @@ class CalibratePanel:
         if page.session.scene is not None:
             page.session.scene.show_arrow(step.joint, step.side)
 
-    def _show_step(self, step: Step, guide: HandGuide | None) -> None:
+    def _show_step(self, step: GuideStep, guide: HandGuide | None) -> None:
         """Show the step, its buttons, the joints, and *Write*. The widgets are always the same."""
         widgets, is_safe = self._widgets, guide is not None and guide.is_safe
         progress = [] if guide is None else guide.list_progress()

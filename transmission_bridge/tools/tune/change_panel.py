@@ -20,7 +20,7 @@ import numpy as np
 
 from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.tune.robots import RobotState
+from transmission_bridge.tools.tune.robots import TuneRobotState
 from transmission_bridge.tools.tune.session import Page, Widgets
 from transmission_bridge.tools.tune.texts import format_change, format_note, PageUnits
 
@@ -46,7 +46,7 @@ class _Question(NamedTuple):
     """
 
     title: str
-    values: Callable[[RobotState], Mapping[str, float]]
+    values: Callable[[TuneRobotState], Mapping[str, float]]
 
 
 class ChangePanel:
@@ -96,7 +96,7 @@ class ChangePanel:
             with suppress(ValueError):
                 self.texts[name] = new.format_field(read_input(text, unit, old), unit)
 
-    def ask(self, title: str, values: Callable[[RobotState], Mapping[str, float]]) -> None:
+    def ask(self, title: str, values: Callable[[TuneRobotState], Mapping[str, float]]) -> None:
         """Ask whether to set numbers that follow from the present state of the robot."""
         self._question = _Question(title, values)
 

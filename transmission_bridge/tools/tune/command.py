@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.errors import shortened
-from transmission_bridge.tools.cli import Console, Exit, optional, UsageError
-from transmission_bridge.tools.files import check_output
-from transmission_bridge.tools.robot import bridge_setup, read_robot_file
+from transmission_bridge.tools.cli import Console, Exit, import_optional, UsageError
+from transmission_bridge.tools.files import check_output_path
+from transmission_bridge.tools.robot import read_bridge_setup, read_robot_file
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.calibrate_panel import CalibratePanel
-from transmission_bridge.tools.tune.robots import BridgeRobot, FileRobot
+from transmission_bridge.tools.tune.robots import TuneBridgeRobot, TuneFileRobot
 from transmission_bridge.tools.tune.save_panel import SavePanel
-from transmission_bridge.tools.tune.server import open_server, RequestGuard
+from transmission_bridge.tools.tune.server import open_server, PageRequestGuard
 from transmission_bridge.tools.tune.session import Page, PageSettings, TuneSession
-from transmission_bridge.tools.tune.shapes import Packages
+from transmission_bridge.tools.tune.shapes import MeshPackages
 from transmission_bridge.tools.tune.texts import format_line, format_note
 from transmission_bridge.tools.tune.tune_panel import TunePanel
 
@@ -150,9 +150,9 @@ _MOST_PORT = 64_000
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    optional('viser', 'tune')
+    import_optional('viser', 'tune')
     if options.output:
-        check_output(options.output, force=options.force)
+        check_output_path(options.output, force=options.force)
     if not 0 < options.port <= _MOST_PORT:
         raise UsageError(f'--port: expected a number from 1 to {_MOST_PORT}, found {options.port}')
     host = options.host or _THIS_MACHINE
@@ -161,10 +161,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         may_change=options.host is None or options.allow_changes,
         output=options.output or '',
         force=options.force,
-        packages=Packages(options.package_path),
+        packages=MeshPackages(options.package_path),
     )
     robot = _open_robot(options)
-    gate = RequestGuard(name)
+    gate = PageRequestGuard(name)
     server = open_server(gate, host, options.port, 'transmission_bridge tune')
     try:
         session = TuneSession(server, robot, settings, PageView)
@@ -184,11 +184,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.OK
 
 
-def _open_robot(options: argparse.Namespace) -> FileRobot | BridgeRobot:
+def _open_robot(options: argparse.Namespace) -> TuneFileRobot | TuneBridgeRobot:
     if options.file is None:
         if options.params_file:
             raise UsageError('--params-file needs a FILE: the bridge has its own')
-        return BridgeRobot(options.node)
-    data, setup = read_robot_file(options.file), bridge_setup(options)
+        return TuneBridgeRobot(options.node)
+    data, setup = read_robot_file(options.file), read_bridge_setup(options)
     original, _ = replace(setup, numbers={}).robot(data)
-    return FileRobot(data, original, setup.numbers)
+    return TuneFileRobot(data, original, setup.numbers)

@@ -23,9 +23,9 @@ import numpy as np
 from transmission_bridge.bridge import compute_zero_offsets
 from transmission_bridge.bridge.options import list_parameter_names, PREFIX, strip_prefixes
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.export import render_numbers
+from transmission_bridge.tools.export import render_tuned_numbers
 from transmission_bridge.tools.files import is_parameter_file
-from transmission_bridge.tools.units import joint_unit, list_position_limits, UNKNOWN_UNIT
+from transmission_bridge.tools.units import list_position_limits, report_joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 from transmission_bridge.transmissions.robot import (
     compute_ratios_at,
@@ -52,7 +52,7 @@ _ROUNDING = 1e-9
 Limits = tuple[float, float, str]
 
 
-class NotPossible(TransmissionBridgeError):
+class ChangeNotPossible(TransmissionBridgeError):
     """A change that cannot be proposed; the message is the reason."""
 
 
@@ -150,7 +150,7 @@ class TuneModel:
         tunable = self.robot.parameters[name.removeprefix(PREFIX)]
         unit = tunable.unit
         if unit == UNKNOWN_UNIT and tunable.path[0] == 'joints':
-            unit = joint_unit(self.robot.description, tunable.path[1])
+            unit = report_joint_unit(self.robot.description, tunable.path[1])
         return Number(name, unit, tunable)
 
     def find_value(self, name: str) -> float:
@@ -243,10 +243,10 @@ class TuneModel:
         """
         Return the values that undo the last step.
 
-        :raises NotPossible: If there is no step.
+        :raises ChangeNotPossible: If there is no step.
         """
         if not self._done:
-            raise NotPossible('nothing to undo')
+            raise ChangeNotPossible('nothing to undo')
         return self._done[-1][1]
 
     def finish_step(self) -> None:
@@ -282,14 +282,14 @@ class TuneModel:
         ratios of other joints is used, preferably the joint's own reduction.
 
         :param position: Actuator positions [rad or m], NaN if unknown.
-        :raises NotPossible: If no number reverses the joint by its sign.
+        :raises ChangeNotPossible: If no number reverses the joint by its sign.
         """
         for binding in self.robot.bindings:
             names = [member.name for member in binding.spec.joints]
             if binding.spec.type and joint in names:
                 break
         else:
-            raise NotPossible(f'{joint} has no transmission')
+            raise ChangeNotPossible(f'{joint} has no transmission')
         transmission, row = binding.spec.name, names.index(joint)
         ratios = np.abs(compute_ratios_at(binding, position))
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
@@ -302,7 +302,7 @@ class TuneModel:
             if reverses and 0 < len(turned) == n_movers:
                 candidates.append((len(changes) - len(turned), values))
         if not candidates:
-            raise NotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
+            raise ChangeNotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
         return min(candidates, key=lambda candidate: candidate[0])[1]
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
@@ -320,14 +320,14 @@ class TuneModel:
         """
         Return the described values of the numbers that differ from the description.
 
-        :raises NotPossible: If no number differs.
+        :raises ChangeNotPossible: If no number differs.
         """
         changed = self.list_changes()
         values = {
             name: changed[name][0] for name in self._list_names(transmission) if name in changed
         }
         if not values:
-            raise NotPossible('all numbers have the values of the URDF')
+            raise ChangeNotPossible('all numbers have the values of the URDF')
         return values
 
     # -- saving ----------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ class TuneModel:
         ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
         document = output, self._description
-        data = render_numbers(*document, entries, heading, node=node, limits=limits)
+        data = render_tuned_numbers(*document, entries, heading, node=node, limits=limits)
         old = self._description
         if is_parameter_file(output):
             old = Path(output).read_bytes() if Path(output).is_file() else b''

@@ -22,14 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.bridge import DriverUnits, load_transmissions
+from transmission_bridge.bridge import DriverUnits, load_untuned_maps
 from transmission_bridge.bridge.options import (
     BridgeOptions,
     HOSTED,
     PREFIX,
-    split_pairs,
+    split_option_pairs,
 )
-from transmission_bridge.bridge.states import DriverIndex, Encoders, list_wrap_periods, States
+from transmission_bridge.bridge.states import (
+    DriverStateIndex,
+    list_wrap_periods,
+    States,
+    WrappedEncoders,
+)
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages import JointStateRecord, Layout
@@ -41,9 +46,9 @@ from transmission_bridge.tools.bridge_client import (
     Received,
 )
 from transmission_bridge.tools.calibration.guide import HandGuide
-from transmission_bridge.tools.calibration.hand import DriverFeed, HandCalibration
+from transmission_bridge.tools.calibration.hand import HandCalibration, HandDriverFeed
 from transmission_bridge.tools.calibration.outcome import name_values
-from transmission_bridge.tools.tune.model import NotPossible, TuneModel
+from transmission_bridge.tools.tune.model import ChangeNotPossible, TuneModel
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
@@ -52,7 +57,7 @@ _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class RobotState:
+class TuneRobotState:
     """
     State of a robot, in the order of the names of its maps.
 
@@ -78,7 +83,7 @@ class RobotState:
 Done = Callable[[str], None]
 
 
-def compute_start_position(robot: RobotTransmissions) -> Array:
+def compute_tune_start_position(robot: RobotTransmissions) -> Array:
     """
     Return the actuator positions at the motors [rad or m] with the joints at zero.
 
@@ -90,9 +95,9 @@ def compute_start_position(robot: RobotTransmissions) -> Array:
     return np.nan_to_num(position, posinf=0.0, neginf=0.0)
 
 
-class FileRobot:
+class TuneFileRobot:
     """
-    A robot from a file, moved by sliders; :class:`BridgeRobot` has the same members.
+    A robot from a file, moved by sliders; :class:`TuneBridgeRobot` has the same members.
 
     :param description: The file.
     :param robot: Its maps.
@@ -119,20 +124,22 @@ class FileRobot:
         self.model = TuneModel(description, robot)
         self.model.accept_values(numbers)
         self.visuals = description
-        self._position = compute_start_position(robot)
+        self._position = compute_tune_start_position(robot)
 
     def spin_for(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
 
-    def read_state(self) -> RobotState:
+    def read_state(self) -> TuneRobotState:
         """Return the state that the sliders define."""
         n = len(self.model.robot.joint_names)
         actuators, joints = (np.full((3, count), np.nan) for count in (len(self._position), n))
         actuators[0], joints[0] = self._position, self._compute_joints(self._position)
         actuators[1] = 0.0  # a drawn robot is at rest
         ages = np.zeros_like(self._position), np.zeros(n)
-        return RobotState(actuators, joints, *ages, np.zeros(n, dtype=bool), np.full(n, np.nan))
+        return TuneRobotState(
+            actuators, joints, *ages, np.zeros(n, dtype=bool), np.full(n, np.nan)
+        )
 
     def _compute_joints(self, position: Array) -> Array:
         with np.errstate(all='ignore'):
@@ -155,7 +162,7 @@ class FileRobot:
         """
         Move a joint [rad or m] by the actuators of its transmission, without its other joints.
 
-        :raises NotPossible: If no actuator position reaches the joint position.
+        :raises ChangeNotPossible: If no actuator position reaches the joint position.
         """
         robot = self.model.robot
         wanted = self._compute_joints(self._position)
@@ -167,7 +174,7 @@ class FileRobot:
         moved[list(binding.actuators)] = actuators
         if not abs(self._compute_joints(moved)[joint] - position) <= _TOLERANCE:
             name = robot.joint_names[joint]
-            raise NotPossible(f'no position of the motors reaches this position of {name}')
+            raise ChangeNotPossible(f'no position of the motors reaches this position of {name}')
         self._position = moved
 
     def close(self) -> None:
@@ -181,7 +188,7 @@ _PERIOD = 1.0
 _LIVE = 0.5
 
 
-class BridgeRobot(BridgeClient):
+class TuneBridgeRobot(BridgeClient):
     """
     The robot of a running bridge, with its numbers and its latest states.
 
@@ -208,14 +215,14 @@ class BridgeRobot(BridgeClient):
         self._described = ''  # the description on the topic, for a bridge without the parameter
         self._cannot_be_read = ''  # the reason, for the head of the page
         #: Whether the numbers are those of the running bridge, the time of the last request, and
-        #: the :attr:`~.BridgeReport.start` of the bridge that they belong to.
+        #: the :attr:`~.BridgeDiagnostics.start` of the bridge that they belong to.
         self._is_known, self._asked = False, -_PERIOD
         self._start: int | None = None
         self.follow_description(partial(setattr, self, '_described'))
         self.follow_parameters(self._accept_parameter_changes)
         #: The calibration by hand, if one runs, and its receivers of messages.
         self.calibration: HandGuide | None = None
-        self._feed: DriverFeed | None = None
+        self._feed: HandDriverFeed | None = None
         self.stored = ''
         self.stops: dict[str, tuple[float, float]] = {}
         self._receivers: dict[str, Received] = {}  # of the page itself
@@ -259,7 +266,7 @@ class BridgeRobot(BridgeClient):
         }
         try:
             options = BridgeOptions(**named)
-            robot = load_transmissions(load_description(data), options)
+            robot = load_untuned_maps(load_description(data), options)
             model = self.model
             loaded = data, robot.joint_names, robot.actuator_names, robot.tunables
             if model is not None and loaded == self._loaded:
@@ -279,12 +286,12 @@ class BridgeRobot(BridgeClient):
 
     def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         """Buffer the latest messages of joints and drivers, which :meth:`read_state` needs."""
-        names = split_pairs('actuator_names', options.actuator_names)
+        names = split_option_pairs('actuator_names', options.actuator_names)
         #: The maps that the plans of states and of commands count by: :meth:`read_state` replaces
         #: both after a change of numbers.
         self._options, self._counted, self._plans = options, robot, _make_plans(robot, options)
         self._actuators, self._commands = States(self._plans[0], options), States(self._plans[1])
-        joints = DriverIndex(robot.joint_names)
+        joints = DriverStateIndex(robot.joint_names)
         self._joints = States(joints, options)
         topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
         for topic in options.actuator_state_topics:
@@ -308,7 +315,7 @@ class BridgeRobot(BridgeClient):
             topic: self._plans[0].map_driver_names(topic)
             for topic in options.actuator_state_topics
         }
-        self._feed = DriverFeed(self, hand, names)
+        self._feed = HandDriverFeed(self, hand, names)
         self.calibration = HandGuide(hand, {}, self._feed.describe_obstacle)
         self._follow_all_topics()
 
@@ -343,7 +350,7 @@ class BridgeRobot(BridgeClient):
 
     # -- for the page ----------------------------------------------------------------------------
 
-    def read_state(self) -> RobotState:
+    def read_state(self) -> TuneRobotState:
         """Return the robot's state; joints are unknown if the bridge is not present."""
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
@@ -366,7 +373,7 @@ class BridgeRobot(BridgeClient):
         actuators = self._actuators.read_values(now).copy()
         speeds = self._actuators.pace.estimate_speeds(now)
         np.copyto(actuators[1], speeds, where=np.isnan(actuators[1]))
-        return RobotState(
+        return TuneRobotState(
             actuators,
             joints if self.is_present and self._is_known else np.full_like(joints, np.nan),
             self._actuators.compute_ages(now).min(axis=0),
@@ -399,12 +406,12 @@ class BridgeRobot(BridgeClient):
 
 def _make_plans(
     robot: RobotTransmissions, options: BridgeOptions
-) -> tuple[DriverIndex, DriverIndex]:
+) -> tuple[DriverStateIndex, DriverStateIndex]:
     """Return the plans of states and of commands, which are in the turns of the drivers."""
-    names, units = split_pairs('actuator_names', options.actuator_names), DriverUnits(robot)
-    turns = Encoders(robot, options) if options.wrap_period else None
+    names, units = split_option_pairs('actuator_names', options.actuator_names), DriverUnits(robot)
+    turns = WrappedEncoders(robot, options) if options.wrap_period else None
     members = (robot.actuator_names, names, robot.lost_actuators, units)
-    return DriverIndex(*members, turns), DriverIndex(*members)
+    return DriverStateIndex(*members, turns), DriverStateIndex(*members)
 
 
 def _call_all(receivers: Sequence[Received], *message: Any) -> None:
@@ -412,7 +419,7 @@ def _call_all(receivers: Sequence[Received], *message: Any) -> None:
         receive(*message)
 
 
-def _make_receiver(states: States, plan: Callable[[], DriverIndex], source: str) -> Received:
+def _make_receiver(states: States, plan: Callable[[], DriverStateIndex], source: str) -> Received:
     def merge(message: JointStateRecord, layout: Layout, now: float) -> None:
         with suppress(MessageError):  # the bridge reports it in its diagnostics
             states.merge_message(plan(), source, layout, message, message.stamp, now)

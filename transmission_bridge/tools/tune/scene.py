@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description import compute_limits, JointSpec, RobotDescription
-from transmission_bridge.description.document import load_visuals
+from transmission_bridge.description import collect_limits, JointSpec, RobotDescription
+from transmission_bridge.description.document import load_urdf_visuals
 from transmission_bridge.errors import DescriptionError
 from transmission_bridge.kinematics import (
     Joint,
@@ -31,8 +31,8 @@ from transmission_bridge.kinematics import (
     number_joints,
     rest_transform_of,
 )
-from transmission_bridge.tools.cli import optional
-from transmission_bridge.tools.tune.shapes import load_shapes, Packages, Shape
+from transmission_bridge.tools.cli import import_optional
+from transmission_bridge.tools.tune.shapes import load_shapes, MeshPackages, Shape
 from transmission_bridge.types import Array, Mask
 
 #: Links that are drawn; a browser shows more of them slowly.
@@ -42,7 +42,7 @@ MOST_LINKS = 2000
 _ALONG = (2,)
 
 
-class LinkPoses:
+class SceneLinkPoses:
     """
     Forward kinematics of a whole robot.
 
@@ -209,11 +209,11 @@ class RobotScene:
         server: Any,
         robot: RobotDescription,
         text: bytes,
-        packages: Packages,
+        packages: MeshPackages,
         clicked: Clicked,
     ) -> None:
-        self._server, self.poses = server, LinkPoses(robot)
-        shapes, self.missing = load_shapes(load_visuals(text), packages)
+        self._server, self.poses = server, SceneLinkPoses(robot)
+        shapes, self.missing = load_shapes(load_urdf_visuals(text), packages)
         by_link: dict[str, list[Shape]] = {}
         for shape in shapes:
             by_link.setdefault(shape.link, []).append(shape)
@@ -258,7 +258,7 @@ class RobotScene:
                 points.append(shape.vertices @ pose[:3, :3].T + pose[:3, 3])
                 self._middles[index] = shape.vertices.mean(axis=0)
         self._floor = np.concatenate(points)[:, 2].min()
-        limits = np.clip(compute_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
+        limits = np.clip(collect_limits(robot, self.poses.joints)[:, 0].T, -_OPEN, _OPEN)
         for share in np.random.default_rng(0).random((_POSES, len(limits))):
             q = limits[:, 0] + share * (limits[:, 1] - limits[:, 0])
             poses, _ = self.poses(dict(zip(self.poses.joints, q.tolist(), strict=False)))
@@ -301,7 +301,7 @@ class RobotScene:
             points = size * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
         along = points[-1] - points[-2]
         head = points[-1] + 0.4 * size * along / np.linalg.norm(along)
-        rotation = optional('viser.transforms', 'tune').SO3.from_matrix(frame[:3, :3])
+        rotation = import_optional('viser.transforms', 'tune').SO3.from_matrix(frame[:3, :3])
         at = {'wxyz': rotation.wxyz, 'position': frame[:3, 3]}
         segments, tip = np.stack([points[:-1], points[1:]], axis=1), np.array([[points[-1], head]])
         width = {'head_length': 0.4 * size, 'head_radius': 0.2 * size, 'shaft_radius': 0.02 * size}
@@ -370,13 +370,13 @@ class _RobotBody:
         self,
         server: Any,
         root: str,
-        poses: LinkPoses,
+        poses: SceneLinkPoses,
         by_link: Mapping[str, Sequence[Shape]],
         size: float,
         clicked: Clicked | None,
     ) -> None:
         self._scene, self._poses, self._clicked = server.scene, poses, clicked
-        self._rotations = optional('viser.transforms', 'tune').SO3
+        self._rotations = import_optional('viser.transforms', 'tune').SO3
         self.root = server.scene.add_frame(root, show_axes=False, visible=clicked is not None)
         self._frames: list[Any] = []
         self._meshes: list[list[tuple[Any, tuple[int, ...]]]] = []

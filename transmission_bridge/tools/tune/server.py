@@ -33,7 +33,7 @@ import socket
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.cli import import_optional, UsageError
 
 #: Headers of every reply. The page's own program needs eval for a part that is not used here. It
 #: may connect to this server only, and no other page may frame it.
@@ -65,7 +65,7 @@ _WELCOME = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" co
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PageReply:
     """
     A reply instead of the page.
 
@@ -79,7 +79,7 @@ class Reply:
     cookie: str = ''
 
 
-class RequestGuard:
+class PageRequestGuard:
     """
     Accepts or rejects requests by the three rules.
 
@@ -93,7 +93,7 @@ class RequestGuard:
 
     def describe_rejection(
         self, target: str, headers: Mapping[str, str], port: int
-    ) -> Reply | None:
+    ) -> PageReply | None:
         """
         Return the reply to a rejected request, ``None`` if the request is accepted.
 
@@ -115,7 +115,7 @@ class RequestGuard:
             if not self._is_code(query['code'][0]):
                 return _forbid('This is not the code.', _FORM)
             cookie = f'{cookie_name}={self.code}; HttpOnly; SameSite=Strict; Path=/'
-            return Reply(HTTPStatus.OK, _WELCOME, cookie)
+            return PageReply(HTTPStatus.OK, _WELCOME, cookie)
         try:
             cookies = SimpleCookie(headers.get('Cookie', ''))
         except CookieError:
@@ -142,15 +142,15 @@ class RequestGuard:
         return hmac.compare_digest(text.strip().encode(), self.code.encode())
 
 
-def _forbid(words: str, form: str = '') -> Reply:
-    return Reply(HTTPStatus.FORBIDDEN, _PAGE.format(words=words) + form)
+def _forbid(words: str, form: str = '') -> PageReply:
+    return PageReply(HTTPStatus.FORBIDDEN, _PAGE.format(words=words) + form)
 
 
 #: Seconds until the server must have answered its own request.
 _PATIENCE = 5.0
 
 
-def open_server(gate: RequestGuard, host: str, port: int, label: str) -> Any:
+def open_server(gate: PageRequestGuard, host: str, port: int, label: str) -> Any:
     """
     Return a running :class:`viser.ViserServer`; the gate checks every request to it.
 
@@ -160,7 +160,7 @@ def open_server(gate: RequestGuard, host: str, port: int, label: str) -> Any:
     :raises UsageError: If viser is missing, the address is not available, or this version of
         viser opens its port in another way, so that requests would bypass the gate.
     """
-    viser = optional('viser', 'tune')
+    viser = import_optional('viser', 'tune')
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
     try:  # viser would try ports for ever
         socket.create_server((host, 0), family=family).close()
@@ -193,7 +193,7 @@ def open_server(gate: RequestGuard, host: str, port: int, label: str) -> Any:
 
 def _accept_values_only() -> None:
     """Make viser ignore messages from a browser that set more of a widget than its value."""
-    gui = optional('viser._gui_api', 'tune').GuiApi
+    gui = import_optional('viser._gui_api', 'tune').GuiApi
     handle = gui._handle_gui_updates
     if hasattr(handle, '__wrapped__'):
         return
@@ -207,11 +207,11 @@ def _accept_values_only() -> None:
 
 
 @contextmanager
-def _guard_server(gate: RequestGuard) -> Iterator[None]:
+def _guard_server(gate: PageRequestGuard) -> Iterator[None]:
     """Put the gate in front of a server that viser opens in this context."""
-    sockets = optional('websockets.asyncio.server', 'tune')
-    http = optional('websockets.http11', 'tune')
-    structures = optional('websockets.datastructures', 'tune')
+    sockets = import_optional('websockets.asyncio.server', 'tune')
+    http = import_optional('websockets.http11', 'tune')
+    structures = import_optional('websockets.datastructures', 'tune')
     serve = sockets.serve
 
     def serve_gated(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:

@@ -24,12 +24,17 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.limit_report import transmission_limits
+from transmission_bridge.tools.limit_report import report_transmission_limits
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import Limits, Preview, TuneModel
-from transmission_bridge.tools.tune.robots import BridgeRobot, Done, FileRobot, RobotState
+from transmission_bridge.tools.tune.robots import (
+    Done,
+    TuneBridgeRobot,
+    TuneFileRobot,
+    TuneRobotState,
+)
 from transmission_bridge.tools.tune.scene import COMMANDED, PREVIEWED, RobotScene
-from transmission_bridge.tools.tune.shapes import Packages
+from transmission_bridge.tools.tune.shapes import MeshPackages
 from transmission_bridge.tools.tune.texts import PageUnits
 from transmission_bridge.tools.units import UNKNOWN_UNIT
 from transmission_bridge.transmissions import Binding
@@ -53,7 +58,7 @@ class PageSettings:
     may_change: bool
     output: str
     force: bool
-    packages: Packages
+    packages: MeshPackages
 
 
 class TuneSession:
@@ -67,7 +72,7 @@ class TuneSession:
     def __init__(
         self,
         server: Any,
-        robot: FileRobot | BridgeRobot,
+        robot: TuneFileRobot | TuneBridgeRobot,
         settings: PageSettings,
         make_view: Callable[[Any, TuneSession], Any],
     ) -> None:
@@ -133,7 +138,7 @@ class TuneSession:
         for view in self._views.values():
             _run_guarded(view.rebuild_widgets)
 
-    def _show_robot(self, model: TuneModel, state: RobotState) -> None:
+    def _show_robot(self, model: TuneModel, state: TuneRobotState) -> None:
         assert self.scene is not None
         target, color = state.target, COMMANDED
         for page in (view.page for view in self._views.values()):
@@ -309,7 +314,7 @@ class Page:
         self.preview: Preview | None = None
         self.pose: Mapping[str, float] | None = None
         self.model: TuneModel
-        self.state: RobotState
+        self.state: TuneRobotState
         #: Limits of the actuators of the shown transmission, and the maps that they are from.
         self._actuator_limits: dict[str, Limits] = {}
         self._limits_of: object = None
@@ -321,7 +326,7 @@ class Page:
     def limit_actuators(self, binding: Binding) -> None:
         """Compute the limits of the actuators of a transmission, if its numbers have changed."""
         if self._limits_of is not binding.transmission:
-            report = transmission_limits(self.model.robot, binding)
+            report = report_transmission_limits(self.model.robot, binding)
             self._actuator_limits = {
                 actuator.name: (lower, upper, report.unit)
                 for actuator, (lower, upper) in zip(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from transmission_bridge.description.document import Color, VisualSpec
 from transmission_bridge.errors import shown
 from transmission_bridge.spatial import transform_from_pose
-from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.cli import import_optional, UsageError
 
 #: Largest size of a mesh file in bytes, and largest numbers of triangles of a mesh and a robot.
 MOST_BYTES, MOST_EACH, MOST_TRIANGLES = 32 << 20, 300_000, 2_000_000
@@ -58,7 +58,7 @@ class Shape:
     color: Color
 
 
-class Packages:
+class MeshPackages:
     """
     Folders of packages, from ``--package-path`` and then from the ament index.
 
@@ -109,7 +109,7 @@ def _find_share_folder(package: str) -> Path | None:
 
 
 def load_shapes(
-    visuals: Sequence[VisualSpec], packages: Packages
+    visuals: Sequence[VisualSpec], packages: MeshPackages
 ) -> tuple[list[Shape], dict[str, str]]:
     """
     Return the shapes of a robot.
@@ -135,7 +135,7 @@ def load_shapes(
 
 
 def _make_shapes(
-    visual: VisualSpec, packages: Packages, files: dict[Path, list[Any]]
+    visual: VisualSpec, packages: MeshPackages, files: dict[Path, list[Any]]
 ) -> Iterator[Shape]:
     placed = transform_from_pose(visual.origin)
     if visual.shape == 'mesh':
@@ -155,7 +155,7 @@ def _make_shapes(
 
 
 def _make_primitive(kind: str, size: tuple[float, ...]) -> Any:
-    creation = optional('trimesh.creation', 'tune')
+    creation = import_optional('trimesh.creation', 'tune')
     if not all(np.isfinite(size)) or min(size) <= 0.0:
         raise MeshError(f'a {kind} of size {size} cannot be drawn')
     if kind == 'box':
@@ -170,7 +170,7 @@ def _make_primitive(kind: str, size: tuple[float, ...]) -> Any:
 
 def _read_mesh(path: Path) -> list[tuple[Any, Color | None]]:
     """Return the parts of a mesh file, without materials from other files."""
-    trimesh = optional('trimesh', 'tune')
+    trimesh = import_optional('trimesh', 'tune')
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise MeshError(f'{shown(path.name)} is not one of {", ".join(_SUFFIXES)}')
@@ -183,7 +183,7 @@ def _read_mesh(path: Path) -> list[tuple[Any, Color | None]]:
         raise MeshError(f'{shown(path.name)} has more than {MOST_BYTES >> 20} MiB')
     try:
         # Without access to other files.
-        nothing = optional('trimesh.resolvers', 'tune').ZipResolver({})
+        nothing = import_optional('trimesh.resolvers', 'tune').ZipResolver({})
         scene = trimesh.load_scene(
             io.BytesIO(data), file_type=suffix[1:], resolver=nothing, process=False
         )

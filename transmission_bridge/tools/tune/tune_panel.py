@@ -21,7 +21,7 @@ from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.cli import shorten_end
 from transmission_bridge.tools.tune.change_panel import CARE, ChangePanel, read_input
 from transmission_bridge.tools.tune.model import Number
-from transmission_bridge.tools.tune.robots import FileRobot
+from transmission_bridge.tools.tune.robots import TuneFileRobot
 from transmission_bridge.tools.tune.session import OPEN, Page, Widgets
 from transmission_bridge.tools.tune.texts import escape_text, format_note, PageUnits
 from transmission_bridge.transmissions import Binding, Tunable
@@ -153,7 +153,7 @@ class TunePanel:
         page.preview = None
         if not session.settings.may_change:
             return
-        if isinstance(session.robot, FileRobot):
+        if isinstance(session.robot, TuneFileRobot):
             self._show_movers(session.robot, binding)
         if page.model.list_numbers(page.chosen):
             # Other edits, and changes of commanded joints, need Apply.
@@ -167,7 +167,7 @@ class TunePanel:
             )
             widgets.add_text(format_note(text, 'care'))
 
-    def _show_movers(self, file: FileRobot, binding: Binding) -> None:
+    def _show_movers(self, file: TuneFileRobot, binding: Binding) -> None:
         """Show sliders that move the actuators and joints of a robot from a file."""
         page, units = self._page, self._page.model.robot.units
         for kind, members in (('actuator', binding.actuators), ('joint', binding.joints)):

@@ -11,7 +11,7 @@ from transmission_bridge.transmissions.conformance.suite import (
     CONDITION as CONDITION,
     COUNT as COUNT,
     failures as failures,
+    make_subject as make_subject,
     Subject as Subject,
-    subject_of as subject_of,
     TransmissionConformance as TransmissionConformance,
 )

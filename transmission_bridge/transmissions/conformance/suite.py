@@ -20,8 +20,8 @@ from transmission_bridge.interfaces import (
     Direction,
     DIRECTIONS,
     INTERFACES,
-    interfaces_of,
     JOINT_TO_ACTUATOR,
+    list_mapped_interfaces,
     Quantity,
 )
 from transmission_bridge.transmissions.domain import Domain, MapReport
@@ -31,8 +31,8 @@ from transmission_bridge.transmissions.mechanism_transmission import (
 )
 from transmission_bridge.transmissions.transmission import (
     API_VERSION,
-    overrides_of,
-    slope_of,
+    compute_slope,
+    list_overrides,
     Transmission,
 )
 from transmission_bridge.types import Array
@@ -90,7 +90,7 @@ class Subject:
         return self.transmission.map(direction, interface, values, **options)
 
 
-def subject_of(transmission: Transmission, *, count: int = COUNT) -> Subject:
+def make_subject(transmission: Transmission, *, count: int = COUNT) -> Subject:
     """
     Draw positions, uniform over the domain (standard normal if the Jacobian is constant).
 
@@ -115,7 +115,7 @@ def subject_of(transmission: Transmission, *, count: int = COUNT) -> Subject:
     y = transmission.map(along, 'position', x)
     reachable = np.asarray(np.isfinite(y).all(axis=-1))
     x, y = x[reachable], y[reachable]
-    slope = slope_of(transmission, along, x)
+    slope = compute_slope(transmission, along, x)
     exists = np.asarray(np.isfinite(slope).all(axis=(-2, -1)))
     values = np.linalg.svd(np.where(exists[:, None, None], slope, 0.0), compute_uv=False)
     typical = np.nan if transmission.is_constant else np.median(values[exists])
@@ -169,7 +169,7 @@ def check_docstring(subject: Subject) -> None:
 def check_contract(subject: Subject) -> None:
     """The maps belong to the base class, and there is a number for each member."""
     t = subject.transmission
-    names = overrides_of(type(t))
+    names = list_overrides(type(t))
     assert not names, f'{", ".join(names)} must not be overridden: the base class derives them'
     assert t.n_actuators > 0, 'there are no actuators'
     n, m = t.n_actuators, t.n_joints
@@ -177,7 +177,9 @@ def check_contract(subject: Subject) -> None:
         assert len(values) == count, f'reductions or offsets {values} are not {count}'
 
 
-def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
+def make_conformance_inputs(
+    subject: Subject, direction: Direction, interface: str
+) -> dict[str, Array]:
     """Return repeatable values for an interface, with ``at`` and ``rate``."""
     at = subject.input_positions(direction)
     if INTERFACES[interface] is Quantity.POSITION:
@@ -193,7 +195,7 @@ def check_round_trip(subject: Subject) -> None:
         here, other = map(subject.input_positions, (direction, opposite))
         for interface in ROUND_TRIPS if here.shape[1] <= other.shape[1] else ():
             quantity = INTERFACES[interface]
-            given = make_inputs(subject, direction, interface)
+            given = make_conformance_inputs(subject, direction, interface)
             there = subject.map(direction, interface, **given)
             if quantity is Quantity.POSITION:
                 back = subject.map(opposite, interface, there)
@@ -261,7 +263,7 @@ def check_jacobian(subject: Subject) -> None:
 
 def check_acceleration(subject: Subject) -> None:
     """The acceleration map is the derivative of the velocity map along a motion."""
-    given = make_inputs(subject, subject.along, 'acceleration')
+    given = make_conformance_inputs(subject, subject.along, 'acceleration')
     x, rate = given['at'], given['rate']
     span = np.ptp(x, axis=0) if subject.domain is None else subject.domain.span
     step = 1e-5 / np.abs(rate / span).max(axis=-1, keepdims=True)
@@ -319,8 +321,8 @@ def check_repeatable(subject: Subject) -> None:
     """Calls do not depend on earlier calls, and a pickled copy maps identically."""
     part, copy = subject.take_first(COPY_COUNT), pickle.loads(pickle.dumps(subject.transmission))
     for direction in DIRECTIONS:
-        for interface in interfaces_of(direction):
-            given = make_inputs(part, direction, interface)
+        for interface in list_mapped_interfaces(direction):
+            given = make_conformance_inputs(part, direction, interface)
             first = part.map(direction, interface, **given)
             part.map(direction, interface, **{name: value[::-1] for name, value in given.items()})
             again = part.map(direction, interface, **given)
@@ -351,7 +353,7 @@ def check(subject: Subject, name: str) -> None:
     """
     Run one check; a warning of numpy or Python is also a failure.
 
-    :param subject: See :func:`subject_of`.
+    :param subject: See :func:`make_subject`.
     :param name: One of :data:`CHECKS`.
     :raises AssertionError: If the transmission does not pass.
     """
@@ -368,7 +370,7 @@ def failures(transmission: Transmission, *, count: int = COUNT) -> dict[str, str
     :param count: Positions per check.
     :returns: The error message of each failed check.
     """
-    subject = subject_of(transmission, count=count)
+    subject = make_subject(transmission, count=count)
     messages = {}
     for name in CHECKS:
         try:
@@ -403,7 +405,7 @@ class TransmissionConformance:
 
 def _make_test(name: str) -> Callable[[TransmissionConformance], None]:
     def test(self: TransmissionConformance) -> None:
-        check(subject_of(self.make(), count=self.count), name)
+        check(make_subject(self.make(), count=self.count), name)
 
     test.__name__ = f'test_{name}'
     test.__qualname__ = f'TransmissionConformance.test_{name}'

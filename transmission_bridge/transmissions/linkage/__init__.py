@@ -11,17 +11,17 @@ from transmission_bridge.lazy import import_lazily
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.linkage.component import (
-        group_joints as group_joints,
+        group_loop_joints as group_loop_joints,
         LinkageSpec as LinkageSpec,
-        make_system as make_system,
+        make_linkage_system as make_linkage_system,
     )
     from transmission_bridge.transmissions.linkage.structure import (
-        share_of_rank as share_of_rank,
-        Structure as Structure,
+        compute_rank_share as compute_rank_share,
+        LinkageStructure as LinkageStructure,
     )
     from transmission_bridge.transmissions.linkage.tree import (
-        JointTree as JointTree,
-        linkage_joints as linkage_joints,
+        LinkageTree as LinkageTree,
+        list_linkage_joints as list_linkage_joints,
         Loop as Loop,
         LOOP_TYPES as LOOP_TYPES,
         LoopType as LoopType,

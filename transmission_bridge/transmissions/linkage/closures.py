@@ -26,11 +26,11 @@ import numpy as np
 from transmission_bridge.transmissions.compiled import Expression
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
-    JointMotion,
+    LinkageJointMotion,
+    LinkageLoopPath,
     list_motions,
     Loop,
-    LoopPath,
-    reversed_path,
+    reverse_linkage_path,
 )
 from transmission_bridge.types import Array
 
@@ -38,7 +38,7 @@ from transmission_bridge.types import Array
 CONCURRENT = 1e-9
 
 
-class Ball(NamedTuple):
+class BallJoint(NamedTuple):
     """
     Two or three consecutive revolute joints of a path with axes that meet in a point.
 
@@ -69,12 +69,12 @@ class Rod:
     """
 
     path: tuple[Element, ...]
-    one: Ball
-    other: Ball
+    one: BallJoint
+    other: BallJoint
     balls: tuple[int, ...]
 
 
-def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
+def find_rod(path: LinkageLoopPath, movable: frozenset[int]) -> Rod | None:
     """
     Return the link between two balls in a loop, ``None`` if there is none.
 
@@ -85,14 +85,14 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
     rods: list[tuple[int, int, Rod]] = []
     sides = path.to_frame1, path.to_frame2
     for first, second in (sides, sides[::-1]):
-        back = reversed_path(second)
+        back = reverse_linkage_path(second)
         whole = (*first, *back)
         if path.loop.type == 'weld':  # both frames are one
             whole = (*first[:-1], np.asarray(first[-1]) @ np.asarray(back[0]), *back[1:])
         balls = list(_iterate_balls(whole, movable))
         zero = np.zeros(3)
         is_point = path.loop.type == 'point'
-        ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
+        ends = [BallJoint(len(first), 0, zero, zero)] if is_point else balls
         for one in balls:
             for other in ends:
                 if other.size not in (0, 3) or other.first < one.stop_index:
@@ -105,7 +105,7 @@ def find_rod(path: LoopPath, movable: frozenset[int]) -> Rod | None:
     return min(rods, key=lambda rod: rod[:2])[2] if rods else None
 
 
-def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator[Ball]:
+def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator[BallJoint]:
     for size in (3, 2):
         for first in range(len(path) - 2 * size + 2):
             # Joints in a row are two elements apart, except across the junction of a point loop.
@@ -127,7 +127,9 @@ def _iterate_balls(path: Sequence[Element], movable: frozenset[int]) -> Iterator
             else:
                 if all(abs(a[1] - b[0]) <= CONCURRENT for a, b in pairwise(points)):
                     before = points[0][0] * np.array(motions[0].axis)
-                    yield Ball(first, size, before, points[-1][1] * np.array(motions[-1].axis))
+                    yield BallJoint(
+                        first, size, before, points[-1][1] * np.array(motions[-1].axis)
+                    )
 
 
 class _PathFrame(NamedTuple):
@@ -145,7 +147,7 @@ class _PathFrame(NamedTuple):
     moving: Expression
 
 
-class Closures:
+class LinkageClosures:
     """
     The rows of a linkage.
 
@@ -153,7 +155,9 @@ class Closures:
     joints, closed if there are rods: the reference of their rows.
     """
 
-    def __init__(self, paths: Sequence[LoopPath], rods: Mapping[int, Rod], start: Array) -> None:
+    def __init__(
+        self, paths: Sequence[LinkageLoopPath], rods: Mapping[int, Rod], start: Array
+    ) -> None:
         self._paths = paths
         #: Positions of the joints.
         self.z = ca.SX.sym('z', len(start))
@@ -225,7 +229,7 @@ class Closures:
     def _move_point(self, elements: Sequence[Element], point: Expression) -> Expression:
         """Return a point of the last frame in the first one."""
         for element in reversed(elements):
-            if not isinstance(element, JointMotion):
+            if not isinstance(element, LinkageJointMotion):
                 point = _multiply_nonzero(element[:3, :3], point) + element[:3, 3]
             elif element.slides:
                 way = self.z[element.variable] * element.scale + element.offset
@@ -234,7 +238,7 @@ class Closures:
                 point = self._rotate_vector(element, point)
         return point
 
-    def _rotate_vector(self, motion: JointMotion, vector: Expression) -> Expression:
+    def _rotate_vector(self, motion: LinkageJointMotion, vector: Expression) -> Expression:
         # Both directions of a motion share one expression.
         sign = -1.0 if motion.scale < 0.0 else 1.0
         key = (motion.variable, sign * motion.scale, sign * motion.offset)
@@ -258,7 +262,7 @@ class Closures:
         joints = []
         unit = [ca.SX(ca.DM(column)) for column in np.eye(3)]
         for element in elements:
-            if not isinstance(element, JointMotion):
+            if not isinstance(element, LinkageJointMotion):
                 point = point + ca.mtimes(rotation, ca.SX(ca.DM(element[:3, 3])))
                 rotation = ca.mtimes(rotation, ca.SX(ca.DM(element[:3, :3])))
                 continue
@@ -278,7 +282,7 @@ class Closures:
     # -- rows ------------------------------------------------------------------------------------
 
     def _build_stated_rows(
-        self, path: LoopPath, length: Expression
+        self, path: LinkageLoopPath, length: Expression
     ) -> tuple[Expression, Expression, Expression, Expression]:
         """Return rows, their derivatives, rows for a distant start, and the side."""
         one, other = self._build_frame(path.to_frame1), self._build_frame(path.to_frame2)
@@ -308,7 +312,7 @@ class Closures:
         return ca.vertcat(way, across), ca.vertcat(aside, turning), ca.vertcat(way, steep), sense
 
     def _build_rod_rows(
-        self, path: LoopPath, rod: Rod, start: Array
+        self, path: LinkageLoopPath, rod: Rod, start: Array
     ) -> tuple[Expression, Expression, Expression]:
         """
         Return the rows of a link between two balls, their derivatives, and its side.
@@ -318,14 +322,14 @@ class Closures:
         one, other = rod.one, rod.other
         whole = rod.path
         base = self._move_point(whole[: one.first], ca.SX(ca.DM(one.before)))
-        around = reversed_path(whole[other.stop_index :])
+        around = reverse_linkage_path(whole[other.stop_index :])
         tip = self._move_point(around, ca.SX(ca.DM(other.after)))
         between, at_start = self._build_far_end(rod), self.evaluate_link(rod, start)
         link, length = between - one.after, float(np.linalg.norm(at_start))
         way = tip - base
         distance = (ca.dot(way, way) - ca.dot(link, link)) / (2.0 * length)
         # The tip, as seen from the link, coincides with the end of the link.
-        seen = self._move_point(reversed_path(whole[: one.stop_index]), tip)
+        seen = self._move_point(reverse_linkage_path(whole[: one.stop_index]), tip)
         ahead = at_start / length
         aside = ca.vertcat(
             *(ca.dot(ca.SX(ca.DM(side)), seen - between) for side in _perpendicular_pair(ahead))

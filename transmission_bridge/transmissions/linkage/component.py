@@ -15,14 +15,14 @@ import numpy as np
 
 from transmission_bridge.description import JointSpec, LinkSpec
 from transmission_bridge.errors import counted, in_other_unit, TransmissionError
-from transmission_bridge.transmissions.compiled import Call
-from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
+from transmission_bridge.transmissions.compiled import CasadiCall
+from transmission_bridge.transmissions.linkage.structure import LinkageStructure, LoopSystem
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
-    JointTree,
+    LinkageLoopPath,
+    LinkageTree,
     Loop,
     LOOP_TYPES,
-    LoopPath,
 )
 from transmission_bridge.transmissions.mechanism.continuation import MOVED
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
@@ -57,7 +57,7 @@ class LinkageSpec:
     tolerance: float = 1e-9
 
 
-class Component:
+class LinkageComponent:
     """
     An independent mechanism of a linkage, in both directions. Immutable except for caches.
 
@@ -70,7 +70,7 @@ class Component:
 
     def __init__(
         self,
-        structure: Structure,
+        structure: LinkageStructure,
         loops: Sequence[int],
         compiled: dict[Any, Any] | None = None,
     ) -> None:
@@ -119,7 +119,7 @@ class Component:
             np.zeros(0),
         )
 
-    def with_lengths(self, lengths: Sequence[float]) -> Component:
+    def with_lengths(self, lengths: Sequence[float]) -> LinkageComponent:
         """
         Return the same mechanism with rods of other lengths, without compiling.
 
@@ -127,7 +127,7 @@ class Component:
         """
         if list(lengths) == self.structure.lengths.tolist():
             return self
-        return Component(self.structure.with_lengths(lengths), self.loops, self._compiled)
+        return LinkageComponent(self.structure.with_lengths(lengths), self.loops, self._compiled)
 
     def _find_range(self) -> Array:
         """Return the ends of all joints, infinite for those that are not driven."""
@@ -185,7 +185,7 @@ class Component:
             held = [structure.driven[k] for k in np.flatnonzero(shares > MOVED)]
             raise structure.blocked_error(held, 'they are closed at the start only')
         if solver.corrector.ball_columns:
-            seek = Call(paths.ball_joint_function)
+            seek = CasadiCall(paths.ball_joint_function)
             start = structure.start[solver.corrector.unknown]
             sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
             # Without any position of all balls, their angles stay unsolved.
@@ -209,15 +209,15 @@ class Component:
 
 
 @lru_cache(maxsize=32)
-def build_components(
+def build_linkage_components(
     joints: tuple[JointSpec, ...], links: tuple[LinkSpec, ...], spec: LinkageSpec
-) -> tuple[Component, ...]:
+) -> tuple[LinkageComponent, ...]:
     """
     Return the independent mechanisms of a linkage, built once per description.
 
     :raises TransmissionError: If a name, a loop or the assembly is invalid.
     """
-    tree = JointTree(joints, links)
+    tree = LinkageTree(joints, links)
     variables: dict[str, int] = {}
     for name in spec.driven:
         _require_no_mimic(tree, name, DRIVEN)
@@ -249,7 +249,7 @@ def build_components(
     for name, position in spec.start:
         joint = tree.require_joint(name, '<start>')
         _require_loop(name, variables, f"<start>: joint '{name}'")
-        low, high = limits_of_joint(joint)
+        low, high = find_linkage_limits(joint)
         is_far = abs(position) > 2.0 * math.pi and joint.type != 'prismatic'
         if is_far and not (joint.type == 'revolute' and low <= position <= high):
             # A start in degrees would shift published positions by full turns.
@@ -260,8 +260,8 @@ def build_components(
             )
     names = list(variables)
     components = []
-    for group, chosen in group_joints(paths, len(names)):
-        system = make_system(tree, spec, [names[k] for k in group], chosen)
+    for group, chosen in group_loop_joints(paths, len(names)):
+        system = make_linkage_system(tree, spec, [names[k] for k in group], chosen)
         if not system.driven and not system.commanded:
             first = system.paths[0].loop
             raise TransmissionError(
@@ -270,7 +270,7 @@ def build_components(
                 found=f'joints {", ".join(system.names)}',
                 at=first.at,
             )
-        components.append(Component(Structure.from_loops(system), chosen))
+        components.append(LinkageComponent(LinkageStructure.from_loops(system), chosen))
     return tuple(components)
 
 
@@ -286,7 +286,7 @@ def _require_size(loops: Sequence[Loop], n_joints: int, n_parts: int = 1) -> Non
             )
 
 
-def _require_no_mimic(tree: JointTree, name: str, role: str) -> None:
+def _require_no_mimic(tree: LinkageTree, name: str, role: str) -> None:
     """Raise an error if a joint mimics another one."""
     mimic = tree.require_joint(name, role).mimic
     if mimic is not None:
@@ -306,7 +306,7 @@ def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
         )
 
 
-def limits_of_joint(joint: JointSpec) -> tuple[float, float]:
+def find_linkage_limits(joint: JointSpec) -> tuple[float, float]:
     """Return the limits of a joint, infinite if it has none."""
     low = high = None
     if joint.limits is not None and joint.type != 'continuous':
@@ -314,7 +314,9 @@ def limits_of_joint(joint: JointSpec) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int], list[int]]]:
+def group_loop_joints(
+    paths: Sequence[LinkageLoopPath], n: int
+) -> Iterator[tuple[list[int], list[int]]]:
     """Yield groups of ``n`` joints that loops connect, with the indices of these loops."""
     group = list(range(n))
     for path in paths:
@@ -325,8 +327,8 @@ def group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int],
         yield joints, [k for k, path in enumerate(paths) if not path.variables.isdisjoint(joints)]
 
 
-def make_system(
-    tree: JointTree, spec: LinkageSpec, names: Sequence[str], chosen: Sequence[int]
+def make_linkage_system(
+    tree: LinkageTree, spec: LinkageSpec, names: Sequence[str], chosen: Sequence[int]
 ) -> LoopSystem:
     """
     Return some joints of a linkage with the loops that connect them.
@@ -346,6 +348,6 @@ def make_system(
         paths=tuple(tree.find_path(loop, local) for loop in loops),
         hints={local[name]: value for name, value in spec.start if name in local},
         slides=frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic'),
-        limits=tuple(limits_of_joint(joint) for joint in joints),
+        limits=tuple(find_linkage_limits(joint) for joint in joints),
         tolerance=spec.tolerance,
     )

@@ -17,18 +17,18 @@ from transmission_bridge.errors import counted
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.linkage.component import (
-    build_components,
-    Component,
+    build_linkage_components,
+    LinkageComponent,
     LinkageSpec,
 )
 from transmission_bridge.transmissions.linkage.tree import (
-    JointTree,
-    linkage_joints,
+    LinkageTree,
+    list_linkage_joints,
     Loop,
     LOOP_TYPES,
     LoopType,
 )
-from transmission_bridge.transmissions.mechanism.part import CompiledPart
+from transmission_bridge.transmissions.mechanism.part import MechanismPart
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.tunable import as_floats
@@ -91,7 +91,7 @@ class LinkageTransmission(MechanismTransmission):
         #: The independent mechanisms.
         self.components = tuple(
             each.with_lengths([given.get(k, length) for k, length in _list_lengths(each).items()])
-            for each in build_components(robot.joints, robot.links, spec)
+            for each in build_linkage_components(robot.joints, robot.links, spec)
         )
         self.passive_joints = tuple(
             name
@@ -135,12 +135,12 @@ class LinkageTransmission(MechanismTransmission):
         linkage = LinkageSpec(loops, driven, tuple(j.name for j in spec.joints), start, tolerance)
         # If a frame is not a link, every joint above the other frame would become part of the
         # loop.
-        tree = JointTree(robot.joints, robot.links)
+        tree = LinkageTree(robot.joints, robot.links)
         for loop in linkage.loops:
             tree.check_frames(loop)
-        moved = linkage_joints(robot, spec)
+        moved = list_linkage_joints(robot, spec)
         for other in robot.transmissions:
-            theirs = linkage_joints(robot, other).union(joint.name for joint in other.joints)
+            theirs = list_linkage_joints(robot, other).union(joint.name for joint in other.joints)
             shared = sorted(moved & theirs)
             if shared and other.name != spec.name:
                 raise reader.error(
@@ -149,7 +149,7 @@ class LinkageTransmission(MechanismTransmission):
                     expected=f"its actuator in this linkage, instead of in '{other.name}'",
                     found=', '.join(shared),
                 )
-        components = build_components(robot.joints, robot.links, linkage)
+        components = build_linkage_components(robot.joints, robot.links, linkage)
         lengths = {
             loop: reader.declare(
                 ('loops', str(loop + 1), 'length'),
@@ -247,7 +247,7 @@ class LinkageTransmission(MechanismTransmission):
                 )
         return tuple(doubts)
 
-    def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
+    def iterate_members(self) -> Iterator[tuple[LinkageComponent, list[int], list[int]]]:
         """Yield components with the indices of their actuators and of their commanded joints."""
         for component in self.components:
             spec, structure = self._spec, component.structure
@@ -255,7 +255,7 @@ class LinkageTransmission(MechanismTransmission):
             commanded = [spec.commanded.index(structure.names[k]) for k in structure.commanded]
             yield component, driven, commanded
 
-    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
+    def _build_parts(self, direction: Direction) -> Sequence[MechanismPart]:
         parts = []
         for component, driven, commanded in self.iterate_members():
             inputs, outputs, published = commanded, driven, []
@@ -275,12 +275,12 @@ class LinkageTransmission(MechanismTransmission):
             )
             p, members = component.structure.lengths, (inputs, outputs)
             parts.append(
-                CompiledPart.build(step, component.assembly, p, sides, self.max_gain, members)
+                MechanismPart.build(step, component.assembly, p, sides, self.max_gain, members)
             )
         return parts
 
 
-def _list_lengths(component: Component) -> dict[int, float]:
+def _list_lengths(component: LinkageComponent) -> dict[int, float]:
     """Return the length of each loop of a mechanism, by index of the loop."""
     return dict(zip(component.loops, component.structure.lengths.tolist(), strict=True))
 

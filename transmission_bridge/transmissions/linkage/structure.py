@@ -20,10 +20,10 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.compiled import Call
+from transmission_bridge.transmissions.compiled import CasadiCall
 from transmission_bridge.transmissions.equation_mechanism import iterate_damped
-from transmission_bridge.transmissions.linkage.closures import Closures, find_rod
-from transmission_bridge.transmissions.linkage.tree import LoopPath
+from transmission_bridge.transmissions.linkage.closures import find_rod, LinkageClosures
+from transmission_bridge.transmissions.linkage.tree import LinkageLoopPath
 from transmission_bridge.transmissions.mechanism.block_system import Mechanism
 from transmission_bridge.types import Array
 
@@ -90,7 +90,7 @@ class LoopSystem:
     names: tuple[str, ...]
     driven: tuple[int, ...]
     commanded: tuple[int, ...]
-    paths: tuple[LoopPath, ...]
+    paths: tuple[LinkageLoopPath, ...]
     hints: dict[int, float]
     slides: frozenset[int]
     limits: tuple[tuple[float, float], ...]
@@ -119,10 +119,10 @@ class AssemblySearch:
 
     def __init__(self, system: LoopSystem) -> None:
         self._system, self._n = system, len(system.names)
-        self.closures = Closures(system.paths, {}, np.zeros(self._n))
+        self.closures = LinkageClosures(system.paths, {}, np.zeros(self._n))
         z, lengths = self.closures.z, self.closures.lengths
         self._stated, self._cayley = (
-            Call(ca.Function('rows', [z, lengths], [rows, ca.densify(ca.jacobian(rows, z))]))
+            CasadiCall(ca.Function('rows', [z, lengths], [rows, ca.densify(ca.jacobian(rows, z))]))
             for rows in map(ca.densify, (self.closures.rows, self.closures.cayley))
         )
         self._turn = np.zeros(self._n)
@@ -223,7 +223,9 @@ class AssemblySearch:
     def _is_upright(self, z: Array) -> bool:
         return bool((np.asarray(self.closures.signs(z, 0.0)) > 0.0).all())
 
-    def _evaluate_rows(self, function: Call, z: Array, lengths: Array) -> tuple[Array, Array]:
+    def _evaluate_rows(
+        self, function: CasadiCall, z: Array, lengths: Array
+    ) -> tuple[Array, Array]:
         """Return rows and their slope, zero for rods of unknown length."""
         miss, columns = function(z, np.where(lengths > 0.0, lengths, 1.0))
         miss, slope = miss.copy(), columns.reshape(self._n, -1).T.copy()
@@ -335,13 +337,13 @@ class AssemblySearch:
 # -- the structure -------------------------------------------------------------------------------
 
 
-def share_of_rank(tolerance: float) -> float:
+def compute_rank_share(tolerance: float) -> float:
     """Return the share of the largest singular value below which a singular value is zero."""
     return max(RANK, RANK_OF_TOLERANCE * tolerance)
 
 
 @dataclass(frozen=True)
-class Structure(LoopSystem):
+class LinkageStructure(LoopSystem):
     """
     The properties of a linkage at its start and nearby.
 
@@ -363,7 +365,7 @@ class Structure(LoopSystem):
     balls: frozenset[int]
     start: Array
     lengths: Array
-    closures: Closures
+    closures: LinkageClosures
     slopes: Array
     kept: tuple[int, ...]
     held: tuple[int, ...]
@@ -373,7 +375,7 @@ class Structure(LoopSystem):
     search: AssemblySearch
 
     @classmethod
-    def from_loops(cls, system: LoopSystem) -> Structure:
+    def from_loops(cls, system: LoopSystem) -> LinkageStructure:
         """
         Close a linkage and determine its properties.
 
@@ -389,7 +391,7 @@ class Structure(LoopSystem):
             # A short link has no direction.
             if rod and np.linalg.norm(search.closures.evaluate_link(rod, start)) > SHORTEST:
                 rods[index] = rod
-        closures = Closures(system.paths, rods, start)
+        closures = LinkageClosures(system.paths, rods, start)
         nearby = search.search_nearby(start, lengths)
         slopes = np.stack([closures.function(z, lengths)[1].full() for z in nearby])
         # A link that spins between balls is held at the ball of its direction, so the far ball is
@@ -397,7 +399,7 @@ class Structure(LoopSystem):
         near = {joint for rod in rods.values() for joint in rod.balls[: rod.one.size]}
         unknown = np.array(system.unknown, dtype=int)
         weights = np.array([1.0 if index in near else 0.3 for index in unknown])
-        share = share_of_rank(system.tolerance)
+        share = compute_rank_share(system.tolerance)
         rank, held, idle = _compute_freedoms(slopes[:, :, unknown], weights, share)
         kept = _select_rows(slopes[:, :, np.delete(unknown, held)], closures.distances, rank)
         return cls(
@@ -477,7 +479,7 @@ class Structure(LoopSystem):
         """
         slope = self.closures.function(self.start, self.lengths)[1].full()
         values = np.linalg.svd(slope, compute_uv=False)
-        rank = int((values > share_of_rank(self.tolerance) * values.max(initial=0.0)).sum())
+        rank = int((values > compute_rank_share(self.tolerance) * values.max(initial=0.0)).sum())
         if rank > self.rank:
             raise self.blocked_error(
                 self.driven,
@@ -495,7 +497,7 @@ class Structure(LoopSystem):
             found=', '.join(hinges.get(path.loop, str(path.loop)) for path in self.paths),
         )
 
-    def with_lengths(self, lengths: Sequence[float]) -> Structure:
+    def with_lengths(self, lengths: Sequence[float]) -> LinkageStructure:
         """
         Return the linkage with rods of other lengths, and its driven joints at the start.
 

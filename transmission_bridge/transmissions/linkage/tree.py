@@ -38,7 +38,7 @@ ACROSS = 1e-5
 ROUNDING = 1e-15
 
 
-class JointMotion(NamedTuple):
+class LinkageJointMotion(NamedTuple):
     """
     One joint on a path: ``q = scale z + offset`` about or along the unit vector ``axis``.
 
@@ -53,7 +53,7 @@ class JointMotion(NamedTuple):
 
 
 #: A constant transform, shape ``(4, 4)``, or a joint.
-Element: TypeAlias = 'Array | JointMotion'
+Element: TypeAlias = 'Array | LinkageJointMotion'
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ class Loop:
         return f"{self.type} '{self.frame1}' - '{self.frame2}'"
 
 
-def list_motions(elements: Iterable[Element]) -> list[JointMotion]:
+def list_motions(elements: Iterable[Element]) -> list[LinkageJointMotion]:
     """Return the joints among elements."""
-    return [each for each in elements if isinstance(each, JointMotion)]
+    return [each for each in elements if isinstance(each, LinkageJointMotion)]
 
 
 @dataclass(frozen=True)
-class LoopPath:
+class LinkageLoopPath:
     """A loop with the elements from the common ancestor outwards to each of its frames."""
 
     loop: Loop
@@ -93,7 +93,7 @@ class LoopPath:
     to_frame2: tuple[Element, ...]
 
     @property
-    def motions(self) -> list[JointMotion]:
+    def motions(self) -> list[LinkageJointMotion]:
         """The joints of the loop, including mimics."""
         return list_motions((*self.to_frame1, *self.to_frame2))
 
@@ -110,7 +110,7 @@ class LoopPath:
         for elements in (self.to_frame1, self.to_frame2):
             rotation = np.eye(3)
             for element in elements:
-                if isinstance(element, JointMotion):
+                if isinstance(element, LinkageJointMotion):
                     (sliding if element.slides else turning).append(rotation @ element.axis)
                 else:
                     rotation = rotation @ element[:3, :3]
@@ -119,7 +119,7 @@ class LoopPath:
         return bool((1.0 - np.abs(along) < ACROSS**2).all() and (np.abs(across) < ACROSS).all())
 
 
-class JointTree:
+class LinkageTree:
     """The joints of a robot, from which the paths of loops are read."""
 
     def __init__(self, joints: Sequence[JointSpec], links: Sequence[LinkSpec]) -> None:
@@ -175,7 +175,7 @@ class JointTree:
             seen.add(joint.name)
         return joint, scale, offset
 
-    def find_path(self, loop: Loop, variables: dict[str, int]) -> LoopPath:
+    def find_path(self, loop: Loop, variables: dict[str, int]) -> LinkageLoopPath:
         """
         Return the path of a loop; new joints are added to ``variables``, their indices by name.
 
@@ -203,7 +203,7 @@ class JointTree:
             )
         common = sum(one is other for one, other in zip(*chains, strict=False))
         first, second = (self._path_elements(chain[common:], loop, variables) for chain in chains)
-        path = LoopPath(loop, first, second)
+        path = LinkageLoopPath(loop, first, second)
         if not path.variables:
             raise TransmissionError(
                 f'loop {loop}: no joint moves one frame against the other',
@@ -259,7 +259,9 @@ class JointTree:
                 )
             base, scale, offset = self.find_mimicked(joint)
             variable = variables.setdefault(base.name, len(variables))
-            motion = JointMotion(variable, joint.axis, joint.type == 'prismatic', scale, offset)
+            motion = LinkageJointMotion(
+                variable, joint.axis, joint.type == 'prismatic', scale, offset
+            )
             elements += [_clean_transform(constant), motion]
             constant = np.eye(4)
         return (*elements, _clean_transform(constant))
@@ -274,11 +276,11 @@ def _list_joints_above(above: Mapping[str, JointSpec], link: str) -> list[JointS
     return [*chain.values()]
 
 
-def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
+def reverse_linkage_path(elements: Sequence[Element]) -> tuple[Element, ...]:
     """Return a path in the opposite direction."""
     path: list[Element] = []
     for element in reversed(elements):
-        if isinstance(element, JointMotion):
+        if isinstance(element, LinkageJointMotion):
             path.append(element._replace(scale=-element.scale, offset=-element.offset))
         else:
             inverse = np.eye(4)
@@ -295,7 +297,7 @@ def _clean_transform(transform: Array) -> Array:
     return result
 
 
-def linkage_joints(
+def list_linkage_joints(
     robot: RobotDescription, spec: TransmissionSpec, *, fixed: bool = False
 ) -> set[str]:
     """

@@ -203,7 +203,7 @@ class Block(NamedTuple):
     is_ball_joint: bool
 
 
-def evaluate_slope(mechanism: Mechanism, z: Array, p: Array | Sequence[float]) -> Array:
+def evaluate_block_slope(mechanism: Mechanism, z: Array, p: Array | Sequence[float]) -> Array:
     """Return the derivatives of all rows by all coordinates at a position."""
     return np.asarray(mechanism.rows(z, p)[1].full())
 
@@ -221,7 +221,9 @@ def sort_into_blocks(mechanism: Mechanism, places: Sequence[int]) -> list[Block]
     random = np.random.default_rng(2)
     for _ in range(0 if mechanism.has_sizes else 3):
         z = mechanism.pose + random.uniform(-0.3, 0.3, len(mechanism.pose))
-        seen |= ~(np.abs(evaluate_slope(mechanism, z, mechanism.p)[np.ix_(kept, places)]) <= 1e-13)
+        seen |= ~(
+            np.abs(evaluate_block_slope(mechanism, z, mechanism.p)[np.ix_(kept, places)]) <= 1e-13
+        )
     pattern = ca.sparsify(ca.DM(seen.astype(float))).sparsity()
     if ca.sprank(ca.DM(pattern, 1.0)) < len(places):
         loose = [mechanism.names[places[k]] for k in range(len(places)) if not seen[:, k].any()]
@@ -240,13 +242,13 @@ def sort_into_blocks(mechanism: Mechanism, places: Sequence[int]) -> list[Block]
     return blocks
 
 
-def sort_rows(block: Block, slope: Array) -> Block:
+def sort_block_rows(block: Block, slope: Array) -> Block:
     """Return a block with its rows in the order of their pivots."""
     order = compute_pivot_order(slope[np.ix_(block.rows, block.places)])
     return block._replace(rows=[block.rows[k] for k in order])
 
 
-class PoseValues(NamedTuple):
+class BlockPoseValues(NamedTuple):
     """Values of a block at the pose: reciprocal pivots, and the reciprocal size of its inverse."""
 
     pivots: list[Any]
@@ -291,9 +293,9 @@ class BlockSystem:
         self.n_state = 0 if self.is_explicit else r + n + r * n
         self._has_determinant = len(self.wanted) == n <= WRITTEN_OUT
         # The rows of each block are in the order of their pivots at the pose.
-        slope = evaluate_slope(mechanism, mechanism.pose, mechanism.p)
-        self.blocks = [sort_rows(block, slope) for block in blocks]
-        self.inverse_blocks = [sort_rows(block, slope) for block in self._sort_inverse()]
+        slope = evaluate_block_slope(mechanism, mechanism.pose, mechanism.p)
+        self.blocks = [sort_block_rows(block, slope) for block in blocks]
+        self.inverse_blocks = [sort_block_rows(block, slope) for block in self._sort_inverse()]
         self._gains_order = compute_pivot_order(self._compute_slopes(slope)[self.wanted])
         #: Order of the rows of a formula, to find its inverse derivatives.
         self._given_order = compute_pivot_order(slope[:, self.given])
@@ -370,7 +372,7 @@ class BlockSystem:
         gains; and for each block of its pivots, and of the squared size of its inverse or, for
         more rows than minors, of the solution of a random right-hand side.
         """
-        slope = evaluate_slope(self.mechanism, pose, p)
+        slope = evaluate_block_slope(self.mechanism, pose, p)
         values = [np.linalg.det(slope[np.ix_(*block[:2])]) for block in self.inverse_blocks]
         if self._has_determinant:
             gains = self._compute_slopes(slope)[self.wanted][self._gains_order]
@@ -382,7 +384,7 @@ class BlockSystem:
             if len(rows) <= BY_MINORS:
                 values.append((np.linalg.svd(matrix, compute_uv=False) ** -2.0).sum())
             else:
-                far = np.linalg.lstsq(matrix, make_random_vector(len(rows)), rcond=None)[0]
+                far = np.linalg.lstsq(matrix, make_random_block_vector(len(rows)), rcond=None)[0]
                 values.append(far @ far)
         return [1.0 / math.copysign(max(abs(value), 1e-12), value) for value in map(float, values)]
 
@@ -393,7 +395,7 @@ class BlockSystem:
 
     def evaluate_slopes(self, pose: Array, p: Array | Sequence[float]) -> Array:
         """Return the derivatives of all coordinates by the given ones at a pose."""
-        return self._compute_slopes(evaluate_slope(self.mechanism, pose, p))
+        return self._compute_slopes(evaluate_block_slope(self.mechanism, pose, p))
 
     def _compute_slopes(self, slope: Array) -> Array:
         whole = np.zeros((len(self.mechanism.names), self._n))
@@ -406,7 +408,7 @@ class BlockSystem:
 
     def suits(self, pose: Array, p: Array | Sequence[float]) -> bool:
         """Return whether the orders of elimination are exact at another pose or with other p."""
-        slope = evaluate_slope(self.mechanism, pose, p)
+        slope = evaluate_block_slope(self.mechanism, pose, p)
         matrices = [slope[np.ix_(*matrix[:2])] for matrix in (*self.blocks, *self.inverse_blocks)]
         if self._has_determinant:
             matrices.append(self._compute_slopes(slope)[self.wanted][self._gains_order])
@@ -424,7 +426,7 @@ class BlockSystem:
         sizes = self.split_numbers(numbers)[1]
         return 1.0 / sizes[self.given] if self.mechanism.has_sizes else 1.0
 
-    def list_pose_values(self, values: Sequence[Expression]) -> list[PoseValues]:
+    def list_pose_values(self, values: Sequence[Expression]) -> list[BlockPoseValues]:
         """Return the values at the pose of each block."""
         rest, result = list(values[len(self.inverse_blocks) + self._has_determinant :]), []
         for rows, _, _ in self.blocks:
@@ -432,11 +434,11 @@ class BlockSystem:
             pivots, rest = (rest[:n], rest[n:]) if n <= WRITTEN_OUT else ([], rest)
             if n <= BY_MINORS:
                 pivots, rest = pivots[:1], [*pivots[1:], *rest]
-            result.append(PoseValues(pivots, rest[0]))
+            result.append(BlockPoseValues(pivots, rest[0]))
             rest = rest[1:]
         return result
 
 
-def make_random_vector(n: int) -> Array:
+def make_random_block_vector(n: int) -> Array:
     """Return a right-hand side to measure how close to dependent rows are."""
     return np.random.default_rng(5).normal(size=n)

@@ -20,7 +20,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.compiled import all_of, Call, is_known, make_switch
+from transmission_bridge.transmissions.compiled import all_of, CasadiCall, is_known, make_switch
 from transmission_bridge.transmissions.domain import NO_CONVERGENCE, OTHER_BRANCH, OUT_OF_DOMAIN
 from transmission_bridge.transmissions.mechanism.corrector import Corrector
 from transmission_bridge.types import Array
@@ -251,7 +251,7 @@ class Continuation:
         :param positions: Values of all coordinates.
         :param fixed: Positions of held coordinates, and the numbers of the rows.
         """
-        enter, states = Call(self.enter_function), []
+        enter, states = CasadiCall(self.enter_function), []
         for z in positions:
             state, done = enter(z[[*self.corrector.unknown, *self.corrector.given]], *fixed)
             if done[0] == 1.0:
@@ -271,7 +271,7 @@ class Continuation:
         :param upper: Upper ends of the given coordinates.
         """
         n, first, width = len(lower), len(self.corrector.unknown), upper - lower
-        going = Call(self.path_function)
+        going = CasadiCall(self.path_function)
         if n in TABLE_POINTS:
             axes = [np.linspace(0.0, 1.0, TABLE_POINTS[n])] * n
             targets = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
@@ -299,7 +299,7 @@ class Continuation:
     def are_consistent(self, fixed: tuple[Array, Sequence[float]], states: list[Array]) -> bool:
         """Return whether straight paths to each state from its neighbours end at this state."""
         first, n = self.corrector.counts[:2]
-        going, solutions = Call(self.path_function), np.array(states)[:, : first + n]
+        going, solutions = CasadiCall(self.path_function), np.array(states)[:, : first + n]
         width = np.ptp(solutions, axis=0)
         for state in solutions:
             position = state[first:]

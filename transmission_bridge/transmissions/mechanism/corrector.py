@@ -30,16 +30,16 @@ from transmission_bridge.transmissions.compiled import all_of, Expression, is_kn
 from transmission_bridge.transmissions.linear import inverse_pattern
 from transmission_bridge.transmissions.mechanism.block_system import (
     Block,
+    BlockPoseValues,
     BlockSystem,
     build_determinant,
     BY_MINORS,
     Elimination,
     GROWTH_OF_BALLS,
-    make_random_vector,
+    make_random_block_vector,
     make_solver,
     Mechanism,
     Minors,
-    PoseValues,
     WRITTEN_OUT,
 )
 
@@ -441,7 +441,7 @@ def build_newton_function(
     if not isinstance(solve, Minors | Elimination):
         # The length of the solution of a random right-hand side measures how close to dependent
         # the rows are.
-        right.append(kind(make_random_vector(len(columns))))
+        right.append(kind(make_random_block_vector(len(columns))))
     solved = solve(ca.horzcat(*right))
     here, changes = here - solved[:, 0], solved[:, 1 : n + 1]
     if derived:
@@ -526,7 +526,7 @@ def _is_contracting(steps: Sequence[Expression], whole: Expression | None) -> Ex
 
 
 def _measure_regularity(
-    solve: Any, solved: Expression, at_pose: PoseValues, is_ball: bool
+    solve: Any, solved: Expression, at_pose: BlockPoseValues, is_ball: bool
 ) -> tuple[Expression, Expression | None, Expression]:
     """
     Return the squared distance from dependent rows, relative to the pose, and two more values.

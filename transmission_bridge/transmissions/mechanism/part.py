@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.compiled import map_samples
+from transmission_bridge.transmissions.compiled import call_for_samples
 from transmission_bridge.transmissions.mechanism.solver import Numbers, Solver
 from transmission_bridge.transmissions.tunable import list_paths, ParameterPath
 from transmission_bridge.types import Array, Index, Mask
@@ -78,7 +78,7 @@ class Assembly(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledPart:
+class MechanismPart:
     """
     A direction of an independent set of members of a transmission.
 
@@ -109,7 +109,7 @@ class CompiledPart:
         sides: Sequence[npt.ArrayLike],
         max_gain: float,
         members: tuple[Sequence[int], Sequence[int]],
-    ) -> CompiledPart:
+    ) -> MechanismPart:
         """
         Return a direction with its numbers.
 
@@ -145,7 +145,7 @@ class CompiledPart:
         ]
         table = np.zeros(0)
         if solver.n_start:
-            chosen = thin_positions(
+            chosen = thin_start_positions(
                 assembly.positions, solver.continuation.n_entries, sorted({*given, *wanted})
             )
             table = solver.continuation.make_table(chosen)
@@ -178,13 +178,13 @@ class CompiledPart:
             starts[:, : corrector.n_state] = self._make_states(x, near)
         if guess is not None or self._grid is None:
             given = [*rows, starts]
-            *mapped, is_open = map_samples(solver.expanded_function, given, [self.numbers])
+            *mapped, is_open = call_for_samples(solver.expanded_function, given, [self.numbers])
             left = np.flatnonzero(is_open)
         else:
             mapped, left = self._map_by_grid(self._grid, rows, x)
         if len(left):
             given = [*(row[left] for row in rows), starts[left]]
-            searched = map_samples(solver.function, given, [self.numbers, self.table])
+            searched = call_for_samples(solver.function, given, [self.numbers, self.table])
             for output, other in zip(mapped, searched, strict=True):
                 output[left] = other
         return mapped
@@ -212,7 +212,7 @@ class CompiledPart:
                     apart += np.abs(x[left][:, [k]] - entries[:, r + k]) / width
                 starts[:, balls] = entries[apart.argmin(axis=1)][:, balls]
             given = [*(row[left] for row in rows), starts]
-            *outputs, is_open = map_samples(function, given, [self.numbers])
+            *outputs, is_open = call_for_samples(function, given, [self.numbers])
             # The last Newton step is about ``C^2 e^3``: ``e`` is the error of the guess, and the
             # curvature ``C`` grows with the slopes.
             after = outputs[3]
@@ -223,7 +223,7 @@ class CompiledPart:
             rough = np.flatnonzero((is_open[:, 0] == 0.0) & is_rough)
             if len(rough):
                 given[3][rough] = after[rough]
-                again = map_samples(
+                again = call_for_samples(
                     solver.expanded_function, [values[rough] for values in given], [self.numbers]
                 )
                 for output, other in zip(outputs, again, strict=False):
@@ -256,7 +256,7 @@ class CompiledPart:
             starts = np.full((len(x), solver.n_start), math.nan)
             starts[:, : near.shape[1]] = near
             given = [position, *(np.full_like(x, math.nan),) * 2, starts]
-            position, *_, after, _, is_open = map_samples(
+            position, *_, after, _, is_open = call_for_samples(
                 solver.careful_function, given, [numbers]
             )
             # A solution without angles of balls is open as well.
@@ -288,7 +288,7 @@ class CompiledPart:
         ``after`` are the next warm starts of the same samples.
         """
         given = [position, velocity, after]
-        (bent,) = map_samples(self.solver.bend_function, given, [self.numbers])
+        (bent,) = call_for_samples(self.solver.bend_function, given, [self.numbers])
         return bent
 
 
@@ -302,7 +302,7 @@ _SCALES: tuple[Callable[[Array, Array, Array], Array], ...] = (
 # -- initial guesses ------------------------------------------------------------------------------
 
 
-def thin_positions(positions: Array, count: int, columns: Sequence[int]) -> Array:
+def thin_start_positions(positions: Array, count: int, columns: Sequence[int]) -> Array:
     """
     Return all positions up to a count; of more the first, and always the one farthest from these.
 

@@ -12,17 +12,17 @@ from transmission_bridge.lazy import import_lazily
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot.affine_map import AffineMap as AffineMap
     from transmission_bridge.transmissions.robot.program import (
-        iterate_parts as iterate_parts,
+        iterate_mechanisms as iterate_mechanisms,
         RobotFunction as RobotFunction,
         RobotProgram as RobotProgram,
         ROWS as ROWS,
     )
     from transmission_bridge.transmissions.robot.ranges import (
-        allowed_positions as allowed_positions,
         image_box as image_box,
+        sample_allowed_positions as sample_allowed_positions,
         sample_box as sample_box,
     )
-    from transmission_bridge.transmissions.robot.table import Robot as Robot
+    from transmission_bridge.transmissions.robot.table import RobotTable as RobotTable
     from transmission_bridge.transmissions.robot.tuning import (
         compute_ratios_at as compute_ratios_at,
         list_changed_ratios as list_changed_ratios,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot.units import (
         ActuatorUnits as ActuatorUnits,
         CONSTANTS as CONSTANTS,
-        row_of as row_of,
-        Unit as Unit,
+        DriverUnit as DriverUnit,
+        interface_row as interface_row,
         UNITS as UNITS,
     )
 

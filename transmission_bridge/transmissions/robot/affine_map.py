@@ -32,7 +32,7 @@ CHUNK_TERMS = 24576
 NOTHING = -0.0
 
 
-class Terms(NamedTuple):
+class AffineTerms(NamedTuple):
     """
     The operations of an affine map, without its numbers.
 
@@ -73,7 +73,7 @@ class AffineMap:
     The biases are separate from the coefficients because ``C x - C before`` would lose precision
     if ``x`` is close to ``before``.
 
-    The map is immutable: working memory belongs to the caller, see :class:`Workspace`.
+    The map is immutable: working memory belongs to the caller, see :class:`AffineWorkspace`.
 
     :param sums: The terms of each output. Workspaces and compiled functions follow from them.
     :param coefficients: The coefficients of the terms. Terms may share one.
@@ -130,7 +130,7 @@ class AffineMap:
         before, after = zip(*(part_map.parts[1:] for part_map in maps), strict=True)
         return cls(tuple(sums), numbers, np.concatenate(before), np.concatenate(after))
 
-    def list_terms(self, live: Collection[int] = ()) -> Terms:
+    def list_terms(self, live: Collection[int] = ()) -> AffineTerms:
         """
         Return the operations, with biases that are not zero or in ``live``.
 
@@ -140,13 +140,13 @@ class AffineMap:
         biases = [k if x != 0.0 or k in live else -1 for k, x in enumerate(numbers)]
         n = len(numbers) - self.n_out
         before, after = biases[n - self.n_in : n], biases[n:]
-        return Terms(self.sums, tuple(before), tuple(after), len(numbers))
+        return AffineTerms(self.sums, tuple(before), tuple(after), len(numbers))
 
     def __call__(self, x: Array) -> Array:
         """Map the last axis of ``x``, shape ``(..., n_in)``, to a new array ``(..., n_out)``."""
         y = np.empty((*x.shape[:-1], self.n_out))
         if x.ndim == 1:
-            Workspace(self).map_into(x, y)
+            AffineWorkspace(self).map_into(x, y)
             return y
         samples = math.prod(x.shape[:-1])
         inputs, outputs = x.reshape(samples, self.n_in), y.reshape(samples, self.n_out)
@@ -155,19 +155,19 @@ class AffineMap:
         for start in range(0, samples, rows):
             part = inputs[start : start + rows]
             if workspace is None or len(part) < rows:
-                workspace = Workspace(self, len(part))
+                workspace = AffineWorkspace(self, len(part))
             workspace.map_into(part, outputs[start : start + rows])
         return y
 
 
-class Workspace:
+class AffineWorkspace:
     """
     Working memory of an :class:`AffineMap` for one sample, or for a fixed number of samples.
 
     The terms form layers with at most one term per output. An output without a term in a layer
     reads from an extra lane after the input that holds ``-0.0``. The operations and their order
-    are those of :meth:`Terms.expand`, which takes 2.4 times as long for a sample of 6 joints, and
-    25 times as long for 100 joints.
+    are those of :meth:`AffineTerms.expand`, which takes 2.4 times as long for a sample of 6
+    joints, and 25 times as long for 100 joints.
 
     Samples lie along the last axis here: every operation runs over contiguous memory. Coefficients
     and biases are repeated along it, because this is twice as fast as broadcasting. Threads must
@@ -210,7 +210,7 @@ class AffineStream:
     """The stream of a robot without mechanisms, as :class:`~.program.RobotMap`."""
 
     def __init__(self, affine: AffineMap) -> None:
-        self._map_into = Workspace(affine).map_into
+        self._map_into = AffineWorkspace(affine).map_into
         self._mapped: Array = np.empty((len(FIELDS), affine.n_out // len(FIELDS)))
         self._flat = self._mapped.reshape(-1)
 

@@ -23,17 +23,17 @@ import numpy as np
 
 from transmission_bridge.interfaces import Direction, FIELDS
 from transmission_bridge.transmissions.compiled import (
-    Call,
+    CasadiCall,
     Expression,
     is_all_known,
     is_any_known,
     known_if,
 )
 from transmission_bridge.transmissions.domain import MapReport
-from transmission_bridge.transmissions.mechanism.part import CompiledPart
+from transmission_bridge.transmissions.mechanism.part import MechanismPart
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
-from transmission_bridge.transmissions.robot.affine_map import AffineMap, Terms
-from transmission_bridge.transmissions.robot.table import Binding, Robot
+from transmission_bridge.transmissions.robot.affine_map import AffineMap, AffineTerms
+from transmission_bridge.transmissions.robot.table import Binding, RobotTable
 from transmission_bridge.types import Array
 
 #: Rows of a state.
@@ -103,7 +103,7 @@ class RobotProgram(NamedTuple):
         :param shares: Whether functions of a mechanism that call others stay calls in the first
             function, so that the C code has each of them once.
         """
-        parts = [*iterate_parts(bindings, direction)]
+        parts = [*iterate_mechanisms(bindings, direction)]
         mechanisms, numbers = [], affine.numbers.tolist()
         for binding, part in parts:
             inputs, outputs, taken = (each.tolist() for each in binding.member_indices(direction))
@@ -129,9 +129,9 @@ class RobotProgram(NamedTuple):
         )
 
 
-def iterate_parts(
+def iterate_mechanisms(
     bindings: Sequence[Binding], direction: Direction
-) -> Iterator[tuple[Binding, CompiledPart]]:
+) -> Iterator[tuple[Binding, MechanismPart]]:
     """Yield each mechanism with its transmission, in the order of the status."""
     for binding in bindings:
         if isinstance(binding.transmission, MechanismTransmission):
@@ -143,7 +143,7 @@ def iterate_parts(
 def _compile_robot(
     name: str,
     is_near: bool,
-    affine: Terms,
+    affine: AffineTerms,
     mechanisms: tuple[_MechanismStructure, ...],
     commands: bool,
 ) -> Any:
@@ -232,7 +232,9 @@ def _map_demand(
     ]
 
 
-def _affine_outputs(affine: Terms, values: Expression, numbers: Expression) -> list[Expression]:
+def _affine_outputs(
+    affine: AffineTerms, values: Expression, numbers: Expression
+) -> list[Expression]:
     """Return the outputs of the affine map, as one call if the robot's function has calls."""
     if isinstance(values, ca.SX):
         return [ca.SX(each) for each in affine.expand(values, numbers)]
@@ -252,7 +254,7 @@ class RobotMap:
     into one function together with it. The last solution is the warm start of the next one.
     """
 
-    def __init__(self, robot: Robot, direction: Direction) -> None:
+    def __init__(self, robot: RobotTable, direction: Direction) -> None:
         self._robot = robot
         self._direction: Direction = direction
         self._affine = robot.stack_fields(direction)
@@ -319,8 +321,8 @@ class RobotFunction:
         start = np.full(near.numel_in(2), np.nan)
         numbers = np.array(program.numbers)
         inputs = dict(enumerate((given, self.places, start, numbers, *program.tables)))
-        self._near = Call(near, inputs, {0: self.mapped, 1: self.status})
-        self._look = Call(full, inputs, dict(enumerate(self._near.outputs)))
+        self._near = CasadiCall(near, inputs, {0: self.mapped, 1: self.status})
+        self._look = CasadiCall(full, inputs, dict(enumerate(self._near.outputs)))
         self._start = start
         # A copy between buffers costs a third of a copy between arrays.
         self._values_memory, self._start_memory = given.reshape(-1).data, start.data

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from transmission_bridge.description import compute_limits, RobotDescription
+from transmission_bridge.description import collect_limits, RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions.domain import make_grid
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 _POINTS, _FEWEST = {1: 201, 2: 21, 3: 9, 4: 5}, 3
 
 
-def disjoint_ranges(
+def find_disjoint_ranges(
     built: Sequence[Binding], robot: RobotDescription
 ) -> dict[str, ParameterError]:
     """
@@ -48,14 +48,14 @@ def disjoint_ranges(
         # The smallest and largest actuator positions within the limits of the joints.
         transmission = item.transmission
         n, m = transmission.n_joints, transmission.n_actuators
-        of_joints = compute_limits(robot, [member.name for member in item.spec.joints])[:, 0]
+        of_joints = collect_limits(robot, [member.name for member in item.spec.joints])[:, 0]
         box = np.full(m, -np.inf), np.full(m, np.inf)
         with np.errstate(all='ignore'):
             if transmission.is_constant and (of_joints[0] <= of_joints[1]).all():
                 origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
                 ends = image_box((np.array(units) - origin).T, *of_joints)
                 box = ends[0] + origin, ends[1] + origin
-            elif len(samples := allowed_positions(transmission, *of_joints)):
+            elif len(samples := sample_allowed_positions(transmission, *of_joints)):
                 ends = samples.min(axis=0), samples.max(axis=0)
                 between = (ends[1] - ends[0]) / _POINTS.get(n, _FEWEST)
                 box = ends[0] - between, ends[1] + between
@@ -77,7 +77,7 @@ def disjoint_ranges(
     return errors
 
 
-def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
+def sample_allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
     """Return a grid of actuator positions within joint limits and domain."""
     n = transmission.n_joints
     if isinstance(transmission, MechanismTransmission):

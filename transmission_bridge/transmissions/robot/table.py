@@ -23,8 +23,8 @@ from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
     FIELDS,
-    quantity_of,
-    require_arguments,
+    find_quantity,
+    require_map_arguments,
 )
 from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.linear import LinearTransmission
@@ -132,7 +132,7 @@ def place_members(
 _FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
 
 
-class Robot:
+class RobotTable:
     """
     Joints, actuators, and the transmissions between them. Immutable.
 
@@ -207,7 +207,7 @@ class Robot:
         joints: Mask = self.reached_actuators[:, actuators].any(axis=1)
         return joints
 
-    def part(self, joint_names: Sequence[str]) -> Robot:
+    def part(self, joint_names: Sequence[str]) -> RobotTable:
         """
         Return the part of the robot that moves these joints.
 
@@ -227,7 +227,7 @@ class Robot:
         joints = tuple(names[index] for index in dict.fromkeys([*wanted, *moved]))
         used = sorted({index for binding in bindings for index in binding.actuators})
         actuators = tuple(self.actuator_names[index] for index in used)
-        return Robot(joints, actuators, place_members(joints, actuators, bindings))
+        return RobotTable(joints, actuators, place_members(joints, actuators, bindings))
 
     # -- the maps --------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class Robot:
         """
         if (direction, interface) in self._affine:
             return self._affine[direction, interface]
-        quantity = quantity_of(interface, direction)
+        quantity = find_quantity(interface, direction)
         forward = direction == ACTUATOR_TO_JOINT
         shape = (len(self.joint_names), len(self.actuator_names))
         matrix = np.zeros(shape if forward else shape[::-1])
@@ -298,7 +298,7 @@ class Robot:
             if array is not None
         }
         if mechanisms:
-            require_arguments(interface, direction, mechanisms[0].spec.name, at=at, rate=rate)
+            require_map_arguments(interface, direction, mechanisms[0].spec.name, at=at, rate=rate)
         # Infinity minus infinity is unknown: NaN without a warning.
         with np.errstate(invalid='ignore'):
             mapped = affine(given)

@@ -23,8 +23,8 @@ from transmission_bridge.errors import (
     UnknownNameError,
 )
 from transmission_bridge.transmissions.builder import build_transmission
-from transmission_bridge.transmissions.robot.ranges import disjoint_ranges
-from transmission_bridge.transmissions.robot.table import Binding, Robot
+from transmission_bridge.transmissions.robot.ranges import find_disjoint_ranges
+from transmission_bridge.transmissions.robot.table import Binding, RobotTable
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 from transmission_bridge.types import Array
 
@@ -74,7 +74,10 @@ def list_changed_ratios(former: Binding, binding: Binding, position: Array) -> l
 
 
 def retune_bindings(
-    robot: Robot, parameters: Mapping[str, Any], description: RobotDescription, passive_joints: str
+    robot: RobotTable,
+    parameters: Mapping[str, Any],
+    description: RobotDescription,
+    passive_joints: str,
 ) -> tuple[Binding, ...]:
     """
     Return the transmissions of a robot with other numbers.
@@ -110,12 +113,12 @@ def retune_bindings(
     for name, values in numbers.items():
         items[name] = _rebuild_transmission(items[name], values, description, passive_joints)
     bindings = tuple(items.values())
-    if disjoint := disjoint_ranges(bindings, description):
+    if disjoint := find_disjoint_ranges(bindings, description):
         raise next(iter(disjoint.values()))
     return bindings
 
 
-def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -> Exception:
+def _unknown_parameter_error(robot: RobotTable, keys: ParameterPath, value: object) -> Exception:
     items = {binding.spec.name: binding for binding in robot.bindings if not binding.is_identity}
     full = '.'.join(keys)
     owners = [name for name in items if full == name or full.startswith(f'{name}.')]

@@ -71,7 +71,7 @@ _ROWS = dict(zip(Quantity, (0, 1, 1, 2), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class DriverUnit:
     """
     The unit of an interface.
 
@@ -86,13 +86,13 @@ class Unit:
 class ActuatorUnits:
     """Driver units of one actuator; ``slides`` is ``None`` if the units leave it open."""
 
-    position: Unit = Unit()
-    velocity: Unit = Unit()
-    effort: Unit = Unit()
+    position: DriverUnit = DriverUnit()
+    velocity: DriverUnit = DriverUnit()
+    effort: DriverUnit = DriverUnit()
     slides: bool | None = None
 
     @property
-    def all_units(self) -> tuple[Unit, Unit, Unit]:
+    def all_units(self) -> tuple[DriverUnit, DriverUnit, DriverUnit]:
         """Units of position, velocity and effort."""
         return self.position, self.velocity, self.effort
 
@@ -104,7 +104,7 @@ class ActuatorUnits:
         return tuple(dict.fromkeys(name for name in scales_of if isinstance(name, str)))
 
 
-def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
+def read_actuator_units(texts: Mapping[str, str]) -> ActuatorUnits:
     """
     Return the units set by parameters of an actuator.
 
@@ -142,12 +142,12 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
     return ActuatorUnits(**units_of, slides=slides)
 
 
-def units_from_text(text: str) -> ActuatorUnits:
+def parse_driver_units(text: str) -> ActuatorUnits:
     """
     Return the units of one text, ``position_unit:turn, velocity_unit:rpm``.
 
-    :raises TransmissionError: As :func:`read_units`; also if a part is not ``name:value``, has an
-        unknown name or is repeated, or there is no unit.
+    :raises TransmissionError: As :func:`read_actuator_units`; also if a part is not
+        ``name:value``, has an unknown name or is repeated, or there is no unit.
     """
     texts: dict[str, str] = {}
     names = (*UNITS, *CONSTANTS)
@@ -159,10 +159,10 @@ def units_from_text(text: str) -> ActuatorUnits:
             raise _unit_error('', message, expected, repr(text))
     if texts.keys().isdisjoint(UNITS):
         raise _unit_error('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
-    return read_units(texts)
+    return read_actuator_units(texts)
 
 
-def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:
+def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[DriverUnit, str]:
     """Return a unit, and its name without the leading number."""
     words = text.split()
     number = 1.0
@@ -189,7 +189,7 @@ def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Un
     if not _SCALES[0] <= scale <= _SCALES[1]:
         expected = f'{_SCALES[0]:g} to {_SCALES[1]:g} in SI for each {base}'
         raise _unit_error(name, f'{name} is invalid', expected, f'{scale:g}')
-    return Unit(' '.join(text.split()), scale), base
+    return DriverUnit(' '.join(text.split()), scale), base
 
 
 def _read_positive(name: str, text: str) -> float:
@@ -207,6 +207,6 @@ def _unit_error(name: str, message: str, expected: str, found: str = 'none') -> 
     return TransmissionError(message, parameter=name, expected=expected, found=found)
 
 
-def row_of(interface: str) -> int:
+def interface_row(interface: str) -> int:
     """Return the row of an interface in a state, 0: position, 1: velocity, 2: effort."""
     return _ROWS[INTERFACES[interface]]
