@@ -175,7 +175,8 @@ class DiagnosticsPublisher:
         for driver in session.hosted:
             for topic in (driver.namespace + COMMANDS, driver.namespace + TRAJECTORY):
                 peers = outputs[topic]
-                outputs[topic] = peers._replace(names=('this process', *peers.names))
+                names = 'this process', *peers.names
+                outputs[topic] = TopicPeers(peers.place, names, peers.incompatible, peers.rivals)
         statuses = session.watch.inspect_bridge(look, inputs, outputs)
         return [*statuses, *(inspect_hosted_driver(driver.host) for driver in session.hosted)]
 
