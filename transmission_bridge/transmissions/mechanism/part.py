@@ -5,7 +5,8 @@
 A direction of a mechanism with all its numbers, as it is called or becomes C.
 
 The order of the numbers and of the table is also that of the C export. Samples of a batch begin
-between the solutions of a grid.
+between the solutions of a grid. Transmissions with a varying ratio make parts and map batches by
+them; the program of a robot and the C export take their functions and numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NARROW = 0.1
 #: Tolerance of the ends of a solution, as a share of the size.
 BEYOND = 1e-8
 
-#: Length of a last solver that is not repeated [rad or m].
+#: A sample whose estimated error is larger [rad or m] is solved once more.
 ROUGH = 1e-15
 
 #: A path that ends with a derivative of this many times the one at the pose ends at a dead centre.
@@ -43,7 +44,7 @@ GRID_POINTS = {1: 129, 2: 33, 3: 13}
 #: Largest bend of the solution between neighbours [rad or m]: beyond it may be another assembly.
 LARGEST_BEND = 0.3
 
-#: Samples that are interpolated together.
+#: Samples that are interpolated together; results do not depend on it.
 BLOCK = 4096
 
 #: Smallest width of a grid [rad or m].
@@ -81,6 +82,8 @@ class Assembly(NamedTuple):
 class MechanismPart:
     """
     A direction of an independent set of members of a transmission.
+
+    It is complete after :meth:`build`, except for the grid, which the first batch makes.
 
     :param solver: Its compiled functions.
     :param numbers: Its numbers, in the order of :class:`~.solver.Numbers`.
