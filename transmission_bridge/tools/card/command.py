@@ -4,7 +4,9 @@
 """
 ``transmission_bridge card``: cards as tables, JSON, a snippet of MJCF, and for Isaac Lab.
 
-Keys of the JSON, names and order in all formats are read by users' programs.
+Programs of users read the keys of the JSON, and simulators the elements of MJCF and the options of
+Isaac Lab, with their names and order. Sentences, comments and tables are free. Functions keep no
+state.
 """
 
 from __future__ import annotations
@@ -275,7 +277,11 @@ def _join_passive(motor: CardMotor, ratio: float) -> str:
 
 
 def _make_actuator(motor: CardMotor, **place: str | float) -> str:
-    """Return an actuator: of the position if it has ``kp``, of the velocity with ``kd`` alone."""
+    """
+    Return an actuator: of the position if it has ``kp``, of the velocity with ``kd`` alone.
+
+    :param place: What it moves, as attributes of MJCF.
+    """
     kp, kv = _join(kp=motor.kp or math.nan), _join(kv=motor.kd or math.nan)
     tag = 'position' if kp else 'velocity' if kv else 'motor'
     effort = ''
