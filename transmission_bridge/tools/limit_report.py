@@ -178,7 +178,11 @@ def read_reported_limits(robot: RobotTransmissions, binding: Binding) -> Array:
 
 
 def _take_rows(bounds: Array, members: Any) -> Array:
-    """Return lower, upper, velocity and effort of members, shape ``(4, members)``."""
+    """
+    Return the limits of members in the order of COLUMNS, shape ``(4, members)``.
+
+    :param bounds: As :attr:`RobotTransmissions.joint_limits`, shape ``(2, 4, n)``.
+    """
     limits = bounds[:, :, members]
     return np.stack([*limits[:, 0], *limits[1, 1:3]])
 

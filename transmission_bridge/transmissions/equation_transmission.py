@@ -49,6 +49,9 @@ class Parameter:
     """
     A live number of a mechanism that the description sets.
 
+    Plugins of others make it. Fields other than ``unit`` are arguments of
+    :meth:`SpecReader.number`.
+
     :param name: Its name in the description, and in ``p``.
     :param description: Its meaning, for the user.
     :param unit: Its unit, empty for a number without a unit.

@@ -512,7 +512,9 @@ class AnkleLeg:
 
     def leg_numbers(self, foot: Array) -> dict[str, Any]:
         """
-        Return the numbers of the leg for the equations, with the elbow closer to actuator zero.
+        Return the numbers of the leg by their names in ``p`` of the equations.
+
+        The elbow is the one closer to actuator zero.
 
         ``foot`` is the rod's end on the foot in the shank's frame [m], in the middle of the range.
 

@@ -238,7 +238,9 @@ def _build_table_steps(count: int, n: int) -> Equations:
     Return the functions of tables with ``count`` points of ``n`` joints.
 
     Both directions are formulas. The numbers are the positions of the actuator, then for each
-    joint its positions times their sense, and its pieces.
+    joint its positions times their sense, and its pieces, each with the five numbers of
+    :func:`interpolate_monotone`, its width and the sense. The constructor of a transmission makes
+    them in this order.
     """
     curve, search = _build_piece_functions()
     block = count + 7 * (count - 1)

@@ -127,7 +127,7 @@ def list_card_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Itera
     yield from ['', *map(printable, sentences)] if sentences else []
 
 
-#: Columns of tables, those with text first.
+#: Columns of tables, which are keys of the JSON, those with text first.
 _TEXTS = ('name', 'joint')
 _COLUMNS = (
     'ratio', 'velocity', 'effort', 'armature', 'damping', 'friction', 'kp', 'kd', 'current'
@@ -240,7 +240,7 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
             yield from _list_drive(_take_joint(card, index), name, 1.0)
 
 
-#: Numbers of a joint that have another name at a motor.
+#: Numbers of a joint that have another name at a motor; others are fields of ``CardMotor``.
 _AS_OF_MOTOR = {
     'armature': 'rotor_inertia',
     'damping': 'viscous_friction',
@@ -353,7 +353,8 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
     yield '}'
 
 
-#: Options of Isaac Lab and numbers of a card; without gains those of the USD are used.
+#: Options of Isaac Lab and numbers of a card, keys of ``Card.per_joint``; without gains those of
+#: the USD are used.
 _OPTIONS = {
     'effort_limit_sim': 'effort',
     'velocity_limit_sim': 'velocity',

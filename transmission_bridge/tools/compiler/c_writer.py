@@ -4,7 +4,8 @@
 """
 Write the maps of a robot as a folder of C that builds by itself.
 
-The templates have everything that does not depend on the robot. Programs of users rely on the
+The templates have everything that does not depend on the robot; ``@KEY@`` in them is a key of the
+values that are made here. ``command`` calls the writer. Programs of users rely on the
 header and on the bits of the status; the order of arrays is that of ``templates/source.c``.
 """
 

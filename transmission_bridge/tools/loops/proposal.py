@@ -229,7 +229,12 @@ def _choose_drive(
     driven: Mapping[str, LoopMotor],
     commanded: Sequence[str],
 ) -> tuple[Mapping[str, LoopMotor], tuple[str, ...], LoopChoice | None]:
-    """Return motors, commanded joints and the choice that is left, as they are known or follow."""
+    """
+    Return motors, commanded joints and the choice that is left, as they are known or follow.
+
+    These are the last three fields of :class:`ProposedMechanism`. The first set of joints that
+    determines the mechanism is commanded.
+    """
     driven = driven or {name: LoopMotor(f'{name}_motor') for name in drivable}
     count = motions.rank([*driven])
     if count < len(driven):

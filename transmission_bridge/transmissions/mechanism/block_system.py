@@ -378,7 +378,8 @@ class BlockSystem:
 
         These are reciprocals: of the determinants of the blocks of the other direction and of the
         gains; and for each block of its pivots, and of the squared size of its inverse or, for
-        more rows than minors, of the solution of a random right-hand side.
+        more rows than minors, of the solution of a random right-hand side. ``list_pose_values``
+        splits them in this order.
         """
         slope = evaluate_block_slope(self.mechanism, pose, p)
         values = [np.linalg.det(slope[np.ix_(*block[:2])]) for block in self.inverse_blocks]

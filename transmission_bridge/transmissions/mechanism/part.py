@@ -138,6 +138,7 @@ class MechanismPart:
             np.where(is_exact, assembly.lower - beyond, -math.inf)[wanted],
             np.where(is_exact, assembly.upper + beyond, math.inf)[wanted],
         ]
+        # In the order of Numbers.
         numbers: list[Any] = [
             *(*sides, *ends, [max_gain], assembly.typical),
             np.maximum(width, NARROW * assembly.size[given]),
@@ -153,6 +154,8 @@ class MechanismPart:
             )
             table = solver.continuation.make_table(chosen)
         flat = [number for group in numbers for number in group]
+        # Ends of the given coordinates follow the four sides; those that are not exact are unknown
+        # for other numbers, as are dead centres, the third group from the end.
         first, n = 2 * (len(given) + len(wanted)), len(given)
         loose = [first + k for k, column in enumerate(given) if not is_exact[column]]
         unknown = dict.fromkeys(loose, -math.inf)

@@ -118,12 +118,15 @@ class Solver:
         self.corrector, self.is_forward = corrector, is_forward
         #: Indices of the output coordinates, the wanted ones first.
         self.places = [*corrector.wanted, *(published if is_forward else ())]
+        #: Coordinates in the order of a state, then the held ones.
         self._known = [*corrector.unknown, *corrector.given, *corrector.mechanism.held]
         _, n, n_held, n_own = corrector.counts
         w = len(corrector.wanted)
         #: Whether ends of the range are among the numbers.
         self.has_ends = corrector.mechanism.has_sizes and n == w == 1 and not corrector.is_explicit
+        #: Length of each of :class:`Numbers`, in its order.
         self._counts = [n, n, w, w, n, n, w, w, 1, 3, n, 1, 4 * self.has_ends, n_held, n_own]
+        #: For each output the index of its effort: wanted efforts, given ones, and a zero.
         self._pushed = [*range(w)]
         for k in self.places[w:]:
             self._pushed.append(w + corrector.given.index(k) if k in corrector.given else w + n)

@@ -4,8 +4,8 @@
 """
 Actuator positions that satisfy the limits of their joints, compared with their own limits.
 
-The builder and tuning reject transmissions with disjoint ranges. Tools show the samples and boxes,
-which are grids without randomness.
+The builder and tuning reject transmissions with disjoint ranges. Tools and kinematics compute
+limits from the samples and boxes. Samples are grids, without randomness.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ A driver's number times a scale is the number at the motor in SI. Position, velo
 have separate scales, because drivers mix units: turns, revolutions per minute, ampere.
 Accelerations are in the unit of velocity per second.
 
-Units belong to the table of a robot, one set for each actuator, and maps are in SI: drivers, the
-bridge and the C export apply the scales where numbers come in and go out. URDFs and the option
-``actuator_units`` spell the names of units, parameters and constants, so these are fixed.
+Units belong to the table of a robot, a set for each actuator that has any, and maps are in SI. The
+bridge, drivers in Python and the ros2_control component of ``compile`` apply the scales where
+numbers come in and go out. URDFs and the option ``actuator_units`` spell the names of units,
+parameters and constants, so these are fixed.
 """
 
 from __future__ import annotations
