@@ -176,6 +176,7 @@ def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Findi
 
 # -- joints without a transmission ----------------------------------------------------------------
 
+#: All identities share it; it is immutable.
 _IDENTITY = SimpleTransmission(1.0)
 
 

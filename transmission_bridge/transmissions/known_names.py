@@ -32,6 +32,7 @@ _OF_NAMES, _OF_WORDS = 0.85, 0.8
 #: Number of compared letters, because names of files have any length.
 _COMPARED_LETTERS = 100
 
+#: Words that mean a limit together, in either order.
 _BOUNDS = ('limit', 'lower', 'upper', 'min', 'max')
 _LIMITED = ('velocity', 'speed', 'effort', 'torque', 'force', 'position')
 _PAIRS = [each for pair in product(_BOUNDS, _LIMITED) for each in (pair, pair[::-1])]

@@ -8,9 +8,10 @@ The base class comes first, then the types: simple, differential, four-bar linka
 coupling. URDFs select a type by the name of its entry point and set the numbers that its
 ``from_spec`` reads; Python callers use the constructors. These names and the equations are fixed.
 
-A type passes a reduction twice: as the attribute that others read, and as a factor of a ratio,
-which the maps and the C code use. The order of factors, those of the output before those of the
-input, is the order in which C multiplies, and decides the last bit of a tuned number.
+A type passes a reduction twice: as the attribute that zeroing, cards and the conformance suite
+read, and as a factor of a ratio, which the maps and the C code use. The order of factors, those of
+the output before those of the input, is the order in which C multiplies, and decides the last bit
+of a tuned number.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from transmission_bridge.transmissions.transmission import (
     Transmission,
 )
 
+#: The group that plugins name in their ``setup.py``.
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
 
@@ -43,6 +44,7 @@ INSTALL_CASADI = (
     '(in a virtual environment without the two options)'
 )
 
+#: The problem of a class that has none of the three forms, for messages.
 _NO_KIND = (
     'is not a matrix, an equation or a table; subclass LinearTransmission, EquationTransmission '
     'or TabulatedTransmission, as docs/writing_a_transmission.md describes'

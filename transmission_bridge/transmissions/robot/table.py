@@ -131,6 +131,7 @@ def place_members(
     )
 
 
+#: Description of a flag, for users.
 _FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
 
 
