@@ -4,7 +4,9 @@
 """
 ``transmission_bridge check``: the content of a description, and its findings.
 
-The text is made from the JSON alone. Programs of users read the keys of the JSON.
+The text is made from the JSON and the findings alone. Programs of users read the keys of the JSON,
+editors the form ``file:line: severity: message``, and scripts the exit code; sentences and tables
+are free. No other command uses this module.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ from transmission_bridge.tools.robot import BridgeSetup, read_bridge_setup, read
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import list_linkage_joints
 
-#: Longer origins are probably in millimetres [m], larger angles in degrees [rad].
+#: By unit: longer origins are probably in millimetres, larger angles in degrees. It decides which
+#: descriptions have a warning.
 _LARGEST = {'m': 4.0, 'rad': 2.0 * math.pi}
 
 
@@ -196,7 +199,7 @@ def _describe_transmission(
 # -- text ----------------------------------------------------------------------------------------
 
 
-#: Lists of joints in the JSON, and their titles.
+#: Keys of the JSON that are lists of joints, in the order of the text, and their titles.
 _JOINTS = {
     'pass_through': 'passed through (no transmission)',
     'without_velocity_limit': 'without a velocity limit (max_step does not check them)',
@@ -208,11 +211,13 @@ def list_check_lines(
     document: Mapping[str, Any], findings: Sequence[Finding], file: str, width: int | None
 ) -> Iterator[str]:
     """
-    Yield the lines.
+    Yield the lines of the text for a terminal.
 
     Findings have the form ``file:line: severity: message``, which editors and terminals recognise.
     Findings that differ only in names and lines are combined.
 
+    :param document: The output of ``--json``, see :func:`check`.
+    :param findings: The same findings as in it, with their parts.
     :param file: The file's name, as the user gave it.
     :param width: Columns to wrap at, ``None``: no wrapping.
     """
@@ -341,7 +346,7 @@ def _list_finding_lines(
 
 
 def run(options: argparse.Namespace, console: Console) -> ToolResult:
-    """Run the command."""
+    """Run the command: exit code 1 if a finding is an error, which ``--strict`` makes of more."""
     data, setup = read_robot_file(options.file), read_bridge_setup(options)
     document, findings = check(data, setup, strict=options.strict)
     return ToolResult(

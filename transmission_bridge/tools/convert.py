@@ -4,7 +4,9 @@
 """
 ``transmission_bridge convert``: convert recordings between actuator and joint space.
 
-Messages take the paths of a running bridge; rosbags alone reads and writes the files.
+Messages take the paths of a running bridge; rosbags alone reads and writes the files. Each target
+topic has a bridge of its own, which sees the messages in the order of the recording. Users rely on
+options, default topics and exit codes, and a failed conversion leaves no file; sentences are free.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from transmission_bridge.tools.cli import (
 from transmission_bridge.tools.files import check_regular_file, safe_output
 from transmission_bridge.tools.robot import note_errors, read_bridge_setup, read_robot_file
 
+#: Types of the messages, and the topic of the description, in recordings.
 _JOINT_STATE, _STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
 _DESCRIPTION = '/robot_description'
 
@@ -235,6 +238,7 @@ def _find_description(source: Any) -> bytes:
 
 @lru_cache(maxsize=1)
 def _load_types() -> Any:
+    """Return the store of message types of rosbags; it is slow to load."""
     types = import_optional('rosbags.typesys', 'bags')
     return types.get_typestore(types.Stores.LATEST)
 

@@ -2,11 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-``transmission_bridge export``: write tuned numbers into the description, or its ranges.
+``transmission_bridge export``: write tuned numbers into a description.
 
-``calibrate`` and ``tune`` write their numbers by :func:`render_tuned_numbers`, and ``compile``
-finds the places of numbers by :func:`write_tuned_number`. Every byte beside the numbers stays
-unchanged.
+With ``--lerobot`` or ``--orca`` it writes the ranges of the joints into the calibration file of a
+servo driver instead. ``calibrate`` and ``tune`` write their numbers by
+:func:`render_tuned_numbers`, and ``compile`` finds the places of numbers by
+:func:`write_tuned_number`. Every byte of a description beside the numbers stays unchanged.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from transmission_bridge.transmissions import (
     Tunable,
 )
 
+#: Parts of the path of an entry of a matrix, ``matrix.joint1.actuator2``.
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
 
@@ -54,6 +56,8 @@ def write_tuned_number(
     """
     Write one number in its place, or insert it if it had its default.
 
+    :param editor: The editor of the description, which keeps the change; the caller takes the
+        result after the last number.
     :param spec: The transmission.
     :param tunables: All its numbers, with their new values.
     :param path: Path of the number.
@@ -135,7 +139,7 @@ def export(data: bytes, values: Mapping[str, float | bool]) -> tuple[bytes, list
             if before.is_flag:
                 raise ParameterError(f'{before.path[0]} is not written by this command')
             write(after, before.value)
-    n_same = len(wanted) - len(changes)
+    n_same = sum(before.value == tuned.parameters[before.name].value for before in wanted)
     # Numbers that the description lacks may follow others, as the rods of a linkage do.
     for tunable in _list_tuned_differences(editor.result(), tuned):
         write(tunable, tunable.value)
@@ -188,7 +192,11 @@ def render_tuned_numbers(
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
-    """Run the command."""
+    """
+    Run the command.
+
+    :raises UsageError: If options exclude each other, or no target is given.
+    """
     if options.lerobot or options.orca:
         return _write_ranges(options, console)
     if not options.params_file:
@@ -212,7 +220,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 
 def _write_ranges(options: argparse.Namespace, console: Console) -> Exit:
-    """Write the calibration file of a driver, with what is not of the description kept."""
+    """Write the calibration file of a driver; entries that the robot does not set are kept."""
     target = options.lerobot or options.orca
     if options.output or (options.lerobot and options.orca):
         raise UsageError('expected one of --output, --lerobot and --orca, found two')

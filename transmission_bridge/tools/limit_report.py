@@ -4,7 +4,9 @@
 """
 The limits of each transmission: of actuators from those of the joints, and back.
 
-``check`` prints them, cards and the page of ``tune`` read them. Nothing here is kept.
+``check`` prints them, cards and the page of ``tune`` read them. Functions keep no state, and their
+samples are grids. Programs read the keys of the JSON and the words ``null`` and ``varies``;
+sentences and numbers of digits are free.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from transmission_bridge.transmissions import Binding, RobotTransmissions, Trans
 from transmission_bridge.transmissions.robot import image_box, sample_allowed_positions, sample_box
 from transmission_bridge.types import Array
 
-#: Names of the limits of a member.
+#: Names of the limits of a member: keys of the JSON and titles of ``check``, in the order of the
+#: rows of limits here.
 COLUMNS = ('lower', 'upper', 'velocity', 'effort')
 
 
@@ -79,7 +82,13 @@ class TransmissionLimitReport(NamedTuple):
 def describe_limits(
     robot: RobotTransmissions, binding: Binding, limits: TransmissionLimitReport
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the JSON of limits: numbers as of :func:`describe_range`."""
+    """
+    Return the JSON of limits, as keys of a transmission in ``check``.
+
+    Numbers are as of :func:`describe_range`. Lists are in role order.
+
+    :param limits: The report of this binding.
+    """
     joints = [(x.name, report_joint_unit(robot.description, x.name)) for x in binding.spec.joints]
     actuators = [(actuator.name, limits.unit) for actuator in binding.spec.actuators]
     document: dict[str, list[dict[str, Any]]] = {}
@@ -127,7 +136,7 @@ def _clear_zeros(values: Sequence[float]) -> list[float]:
 
 
 def format_range(value: Any) -> str:
-    """Return one number, or a sampled range with fewer digits."""
+    """Return a number or a range of :func:`describe_range` as text, a range with fewer digits."""
     if value is None or value == 'varies':
         return '-' if value is None else '?'
     if not isinstance(value, list):
@@ -164,12 +173,16 @@ def report_transmission_limits(
 
 
 def read_reported_limits(robot: RobotTransmissions, binding: Binding) -> Array:
-    """Return lower, upper, velocity and effort, shape ``(4, n)``."""
+    """Return the limits of a transmission's joints in the order of COLUMNS, shape ``(4, n)``."""
     return _take_rows(robot.joint_limits, binding.joints)
 
 
 def _take_rows(bounds: Array, members: Any) -> Array:
-    """Return lower, upper, velocity and effort of members, shape ``(4, members)``."""
+    """
+    Return the limits of members in the order of COLUMNS, shape ``(4, members)``.
+
+    :param bounds: As :attr:`RobotTransmissions.joint_limits`, shape ``(2, 4, n)``.
+    """
     limits = bounds[:, :, members]
     return np.stack([*limits[:, 0], *limits[1, 1:3]])
 

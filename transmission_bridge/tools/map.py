@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge map``: joint values from actuator values, or the reverse."""
+"""
+``transmission_bridge map``: joint values from actuator values, or the reverse.
+
+Values of actuators are in the units of their drivers, as on the topics of the bridge. Programs of
+users read the JSON, exact numbers by name, and the exit code; sentences and the table are free. No
+other command uses this module.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +42,7 @@ from transmission_bridge.types import Array
 
 
 def run(options: argparse.Namespace, console: Console) -> ToolResult:
-    """Run the command."""
+    """Run the command; notes and values beyond limits go to standard error."""
     robot = robot_of_command(options, console)
     names = robot.joint_names if options.to == 'joint' else robot.actuator_names
     units = DriverUnits(robot)

@@ -4,7 +4,9 @@
 """
 ``transmission_bridge plot``: a picture of the drive of a robot. Needs matplotlib.
 
-The same robot gives the same bytes. Sizes and colours are free to change.
+The same robot gives the same bytes with one version of matplotlib. Users rely on the options and
+the name of the file; sizes, colours and texts in the picture are free to change. No other command
+uses this module.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from transmission_bridge.types import Array
 #: Points of a curve.
 POINTS = 401
 
-#: Maximum number of curves in one picture: commanded joints, then passive joints.
+#: Maximum number of curves on one pair of axes: commanded joints, then passive joints.
 MOST_CURVES = 6
 
 #: Number of random positions that are tested for a position that a mechanism can reach.
@@ -131,7 +133,7 @@ _NEUTRAL = {'mechanical_reduction': 1.0, 'offset': 0.0}
 
 @dataclass(frozen=True, eq=False)
 class PlotBox:
-    """A transmission, a joint or an actuator: its name, and its numbers or units."""
+    """A transmission, a joint or an actuator: its name, and lines with its numbers or units."""
 
     name: str
     lines: tuple[str, ...] = ()
@@ -225,6 +227,8 @@ PANEL, LEFT, PANEL_SIZE = 2.5, (0.75, 4.3), (2.7, 1.5)
 #: Ratios above this multiple of the typical ratio (near singular positions) are not drawn.
 _CUT = 20.0
 
+#: Colours of curves, as many as :data:`MOST_CURVES`; of limits and rejected boxes, and of edges;
+#: and of boxes, by their left edge.
 _LINES = ('#33638d', '#c06c2f', '#4a8c5c', '#8a5a9e', '#8c6d4a', '#5a8c8c')
 _LIMIT, _EDGE = '#b03a3a', '#5a6270'
 _COLORS = {ACTUATOR: '#e8eef7', MIDDLE: '#fdf3e1', JOINT: '#eaf4e6'}

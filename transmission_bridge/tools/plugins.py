@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge plugins``: the installed transmission types, and drivers in Python."""
+"""
+``transmission_bridge plugins``: the installed transmission types, and drivers in Python.
+
+It imports every plugin, which may run any code. Programs of users read the JSON: its keys are the
+fields of ``PluginInfo``, also for drivers. The table is free.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ from transmission_bridge.transmissions import PluginInfo, Registry
 
 
 def run(_: argparse.Namespace, console: Console) -> ToolResult:
-    """Run the command."""
+    """Run the command: exit code 1 if a plugin cannot be used."""
     plugins, drivers = Registry().describe(), []
     for plugin, entries in sorted(list_driver_plugins().items()):
         try:

@@ -4,8 +4,9 @@
 """
 The units in which commands print the numbers of joints and actuators, from the description.
 
-All commands use it: ``check``, ``map``, the page and the files of servo drivers. Programs read the
-units in JSON, so their texts are fixed.
+All commands use it: ``check``, ``map``, the page, the files of servo drivers and of ``compile``.
+Programs read the units in JSON, so their texts are fixed. Units of drivers are not here: the table
+of a robot has them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def report_actuator_unit(robot: RobotDescription, binding: Binding) -> str:
 
 
 def list_report_units(unit: str) -> tuple[str, str, str]:
-    """Return the units of position, velocity and effort for a unit of position."""
+    """Return the units of position, velocity and effort, as in FIELDS, for a unit of position."""
     if unit == UNKNOWN_UNIT:
         return unit, 'rad/s or m/s', 'N m or N'
     return unit, f'{unit}/s', 'N m' if unit == 'rad' else 'N'

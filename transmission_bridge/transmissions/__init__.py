@@ -5,6 +5,8 @@
 The mathematics: maps between actuators and joints. This room does not read XML.
 
 It needs numpy. Equations, tables and linkages also need CasADi. Types are imported at first use.
+Other rooms import these names, and those of the packages ``robot``, ``linkage`` and
+``conformance``; plugins import types, ``SpecReader`` and ``Domain``.
 """
 
 from __future__ import annotations

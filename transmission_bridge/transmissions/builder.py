@@ -5,7 +5,8 @@
 From a description to the rows of a robot.
 
 Each plugin is built alone, and its failure stays its own. A joint without a transmission gets an
-identity.
+identity. ``RobotTransmissions`` calls it for a whole robot; tuning and calibration rebuild single
+transmissions. A finding of level ``error`` keeps a transmission from use; its sentence is free.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ def build_all(
     robot: RobotDescription, registry: Registry, passive_joints: str = 'none'
 ) -> tuple[tuple[Binding, ...], tuple[Finding, ...]]:
     """
-    Build every valid transmission.
+    Build every valid transmission, in the order of the description.
 
-    The findings report each failure and each unused item.
+    The findings report each failure and each unused item. The rows have no indices of members yet;
+    :func:`~.robot.table.order_members` adds them.
     """
     built = []
     findings: list[Finding] = []
@@ -131,7 +133,8 @@ def build_transmission(
     Build one transmission and check that it has the members of its description.
 
     The findings list every unused item of the description, as an error if ignoring it is unsafe.
-    ``overrides`` replace values of the description.
+    ``overrides`` replace values of the description. The requests of the host come after those of
+    the plugin, because they take what the plugin did not read; the unused items come last.
 
     :raises TransmissionError: If the description or a value is invalid.
     """
@@ -173,6 +176,7 @@ def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Findi
 
 # -- joints without a transmission ----------------------------------------------------------------
 
+#: All identities share it; it is immutable.
 _IDENTITY = SimpleTransmission(1.0)
 
 

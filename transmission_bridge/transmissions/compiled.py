@@ -4,7 +4,9 @@
 """
 Compiled functions of CasADi: small expressions that they share, and how Python calls them.
 
-A call is of one sample with fixed arrays, or of many samples. Unknown numbers are NaN.
+A call is of one sample with fixed arrays, or of many samples. Unknown numbers are NaN. Only this
+room uses it. The expressions also become C code: another order of operations changes last bits of
+results, in Python and in C.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
 
 # -- calls from Python ----------------------------------------------------------------------------
 
-#: Samples of one call; the last call is padded.
+#: Samples of one call; the last call is padded. Results do not depend on these counts.
 CHUNKS = (1, 16, 256)
 
 
@@ -70,7 +72,8 @@ class CasadiCall:
     A compiled function with the arrays that it reads and writes. Threads must not share it.
 
     It owns the arrays: a pointer to other arrays could outlive them. ``inputs`` and ``outputs``
-    are existing arrays by index; other arrays are new.
+    are existing arrays by index; other arrays are new. The caller writes ``inputs``, calls
+    ``run``, and reads ``outputs`` before the next call; several calls may share arrays.
     """
 
     def __init__(

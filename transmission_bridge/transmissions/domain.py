@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The range of positions that a mechanism maps, on one assembly branch; why a sample is lost."""
+"""
+The range of positions that a mechanism maps, on one assembly branch; why a sample is lost.
+
+Types make domains; maps, tools and the suite read them. The solver, the stream of a robot and the
+C code return status bits, so their values are fixed; diagnostics and the suite show the reasons.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,8 @@ import numpy.typing as npt
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.types import Array
 
-#: Tolerance of a bound as a share of the range, for positions rounded onto the bound.
+#: Tolerance of a bound as a share of the range, for positions rounded onto the bound. It decides
+#: whether a position has an answer.
 SLACK = 1e-10
 
 
@@ -122,9 +128,12 @@ class MapReport:
     """
     Collects failures of maps; the maps themselves keep no state.
 
-    :ivar counts: Samples that became NaN, by ``(transmission, reason)``. Reasons are ``domain``,
-    ``singular``, ``no_convergence`` and ``branch``. A transmission outside a robot has the name
-    ``''``.
+    The caller of a map makes it and reads it afterwards. Views share ``counts``, and threads must
+    not share a report.
+
+    :ivar counts: Samples that became NaN, by ``(transmission, reason)``; :meth:`count` adds to it.
+        Reasons are the values of :data:`REASONS`. A transmission outside a robot has the name
+        ``''``.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanism of an equation: its positions over the range, and both directions."""
+"""
+The mechanism of an equation: its positions over the range, and both directions.
+
+Types that are equations or tables make one in their constructor and call ``make_part``. All is
+fixed after construction, except the compiled directions in :class:`Equations`, which mechanisms of
+a structure share. Constants decide which descriptions are accepted and the last bits of solutions.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +28,10 @@ from transmission_bridge.transmissions.mechanism.part import Assembly, Mechanism
 from transmission_bridge.transmissions.mechanism.solver import Solver
 from transmission_bridge.types import Array
 
-#: Largest number of steps.
+#: Largest number of damped steps.
 STEPS = 60
 
-#: Largest change of a coordinate in a step.
+#: Largest change of a coordinate in a damped step [rad or m].
 LONGEST = 0.7
 
 
@@ -37,6 +43,8 @@ def iterate_damped(
 ) -> Array:
     """
     Return a position with a small residual, by the steps of Levenberg and Marquardt.
+
+    Linkages also close their loops by it. The caller checks whether the residual is small enough.
 
     :param evaluate: Returns the residuals at a position and their derivatives by the free
         coordinates, shapes ``(m,)`` and ``(m, n_free)``.
@@ -99,7 +107,8 @@ class Equations:
     The functions of the mechanisms of one structure, for both directions; numbers are inputs.
 
     Coordinates ``z`` are those of actuators, then those of joints. The numbers ``p`` of a
-    direction are followed by a factor of each row. Directions are compiled at their first use.
+    direction are followed by a factor of each row. Of pairs by direction, the first is from
+    actuators to joints. Directions are compiled at their first use.
 
     :param starts_at_joint: Whether the range is one of joint positions.
     :param n: Numbers of actuators and joints.
@@ -115,6 +124,7 @@ class Equations:
     rows: tuple[Any, Any]
     bends: tuple[Any, Any]
     is_closed: bool = False
+    #: Solvers to actuators, and to joints; :meth:`compile_direction` adds to them.
     _solvers: tuple[list[Solver], list[Solver]] = field(default_factory=lambda: ([], []))
 
     @property

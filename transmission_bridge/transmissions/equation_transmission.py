@@ -6,6 +6,9 @@ A mechanism written as its equation, with functions of CasADi; everything else i
 
 It is stated as ``q = f(a)``, as ``a = f^-1(q)``, as both, or as a closure ``g(a, q) = 0``, alone
 or with one of them. Slopes and their rates are derived.
+
+Plugins of others subclass the class, so its public names and the three equations are fixed.
+Functions are compiled once per class and structure of the numbers, and shared by all instances.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from transmission_bridge.transmissions.tunable import as_floats, LiveNumber
 #: A number of a mechanism, a vector of numbers, or a tuple of vectors.
 Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
 
-
+#: Names of the static methods of a type that state its equations.
 _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
 
 
@@ -45,6 +48,9 @@ _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
 class Parameter:
     """
     A live number of a mechanism that the description sets.
+
+    Plugins of others make it. Fields other than ``unit`` are arguments of
+    :meth:`SpecReader.number`.
 
     :param name: Its name in the description, and in ``p``.
     :param description: Its meaning, for the user.
@@ -126,6 +132,7 @@ class EquationTransmission(MechanismTransmission):
                 expected='finite numbers',
                 found=str(numbers),
             )
+        #: The domain that :meth:`bare_range` returned; it writes it when ``range`` calls it below.
         self._bare: Domain | None = None
         self.domain = self.range()
         space, structure = (
@@ -250,7 +257,12 @@ class EquationTransmission(MechanismTransmission):
 
 
 def find_equation_structure(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
-    """Return the common structure of mechanisms of an equation: names and counts of numbers."""
+    """
+    Return the common structure of mechanisms of an equation: names and counts of numbers.
+
+    It is a key of the cache of compiled functions. The numbers are in the order of
+    :func:`flatten_equation`.
+    """
 
     def count_values(value: Numbers) -> Any:
         return tuple(map(count_values, value)) if isinstance(value, Sequence) else None

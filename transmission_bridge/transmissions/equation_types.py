@@ -4,7 +4,8 @@
 """
 Types stated by equations: a crank turned by a linear actuator, and an ankle with two push-rods.
 
-Entry points name the types; the linkages and legs that their constructors take are public.
+Entry points name the types; the linkages and legs that their constructors take are public. URDFs
+spell the names that ``from_spec`` reads. Names and equations are fixed, sentences are free.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ class CrankSliderTransmission(EquationTransmission):
                 found=f'{crank_angle:g} with {law}',
             )
         (first, last), side = ranges[closed[0]], math.copysign(1.0, sines[closed[0]])
+        #: Ends of the branch from ``crank_angle``, and the stated bounds, for ``range``.
         self._ends = first - crank_angle, last - crank_angle
         self._bounds = lower, upper
         super().__init__(
@@ -261,6 +263,8 @@ class GuidedSlider:
     A branch ends at a dead centre (crank and rod in line) or if the rod is perpendicular to the
     guide.
 
+    The transmission unpacks the fields in this order; ``p`` of its equations has their names.
+
     :param crank: ``r`` [m].
     :param rod: ``l`` [m].
     :param offset: ``e`` [m].
@@ -301,6 +305,8 @@ class HingedCylinder:
 
         s = sqrt(r^2 + d^2 - 2 r d cos(phi) - e^2)
 
+    The transmission unpacks the fields in this order; ``p`` of its equations has their names.
+
     :param crank: ``r`` [m].
     :param base: ``d`` [m].
     :param offset: ``e`` [m].
@@ -329,6 +335,7 @@ class HingedCylinder:
         return math.sin(angle) if math.cos(angle) <= self.zero_stroke_cosine else math.nan
 
 
+#: The linkage of a crank: the stroke as a function of the angle.
 StrokeLaw = GuidedSlider | HingedCylinder
 
 
@@ -436,7 +443,7 @@ class ParallelAnkleTransmission(EquationTransmission):
 
 
 def _reach(p: SimpleNamespace, leg: int) -> Any:
-    """Return ``h``."""
+    """Return ``h`` of :class:`AnkleLeg`."""
     foot, motor = p.foot[leg], p.motor[leg]
     squares = ca.dot(foot, foot) + ca.dot(motor, motor)
     return 0.5 * (squares + (p.crank[leg] - p.rod[leg]) * (p.crank[leg] + p.rod[leg]))
@@ -505,7 +512,9 @@ class AnkleLeg:
 
     def leg_numbers(self, foot: Array) -> dict[str, Any]:
         """
-        Return the numbers of the leg for the equations, with the elbow closer to actuator zero.
+        Return the numbers of the leg by their names in ``p`` of the equations.
+
+        The elbow is the one closer to actuator zero.
 
         ``foot`` is the rod's end on the foot in the shank's frame [m], in the middle of the range.
 

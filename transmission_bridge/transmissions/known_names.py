@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Names that must not be ignored: of ratios, offsets, limits and units; also misspelt ones."""
+"""
+Names that must not be ignored: of ratios, offsets, limits and units; also misspelt ones.
+
+The reader of descriptions asks for names in a ``<transmission>``, the builder for names beside it.
+A name that gets a meaning here can make a URDF of a user invalid, and one that loses it can let a
+robot run with a wrong ratio.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +21,10 @@ from transmission_bridge.description.document import MECHANICAL_REDUCTION, OFFSE
 from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.tunable import BY_ROLE
 
-#: Every limit of a joint or an actuator.
+#: Meaning of every limit of a joint or an actuator.
 LIMIT = 'limit'
 
-#: A flag that ros2_control ignores.
+#: Meaning of a flag that ros2_control ignores.
 REVERSED = 'reversed'
 
 #: Smallest likeness of names and of words; a word of five letters may have one wrong letter.
@@ -26,6 +32,7 @@ _OF_NAMES, _OF_WORDS = 0.85, 0.8
 #: Number of compared letters, because names of files have any length.
 _COMPARED_LETTERS = 100
 
+#: Words that mean a limit together, in either order.
 _BOUNDS = ('limit', 'lower', 'upper', 'min', 'max')
 _LIMITED = ('velocity', 'speed', 'effort', 'torque', 'force', 'position')
 _PAIRS = [each for pair in product(_BOUNDS, _LIMITED) for each in (pair, pair[::-1])]

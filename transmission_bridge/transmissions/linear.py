@@ -5,7 +5,13 @@
 Transmissions with an affine position map: one matrix, one offset, everything is exact.
 
 The base class comes first, then the types: simple, differential, four-bar linkage, screw and any
-coupling.
+coupling. URDFs select a type by the name of its entry point and set the numbers that its
+``from_spec`` reads; Python callers use the constructors. These names and the equations are fixed.
+
+A type passes a reduction twice: as the attribute that zeroing, cards and the conformance suite
+read, and as a factor of a ratio, which the maps and the C code use. The order of factors, those of
+the output before those of the input, is the order in which C multiplies, and decides the last bit
+of a tuned number.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ from transmission_bridge.transmissions.transmission import as_real, as_values, T
 from transmission_bridge.transmissions.tunable import as_floats, LiveNumber, ParameterPath
 from transmission_bridge.types import Array
 
+#: Which entries of a matrix may be nonzero, or which nodes are connected.
 Pattern = npt.NDArray[np.bool_]
 
 
@@ -86,7 +93,7 @@ def _perfect_matching(present: Pattern) -> list[int]:
 
 
 class Ratio(NamedTuple):
-    """A quotient of two products of numbers, ones by default."""
+    """A quotient of two products of numbers, ones by default; live numbers keep their paths."""
 
     times: Sequence[float] = ()
     over: Sequence[float] = ()
@@ -176,7 +183,7 @@ class LinearTransmission(Transmission):
         self.actuator_reduction = actuator_reduction or (1.0,) * n_actuators
         self.joint_reduction = joint_reduction or (1.0,) * n_joints
         self.joint_offset = as_floats(cast('Sequence[float]', offset))
-        #: Built at first use.
+        #: Cache of :meth:`_map_values`, which alone writes it.
         self._maps: dict[tuple[Direction, Quantity], AffineMap] = {}
 
     def coefficients(self, direction: Direction, quantity: Quantity) -> tuple[Array, Array, Array]:
@@ -340,7 +347,8 @@ class _PairTransmission(LinearTransmission):
     """
     Two actuators on two joints, all with reductions, coupled by constant numbers.
 
-    A ratio is the product of some of ``(ar1, ar2, jr1, jr2)``, named by their indices.
+    A subclass states the coupling and its inverse. A ratio is the product of some of
+    ``(ar1, ar2, jr1, jr2)``, named by their indices, in the order in which C multiplies.
     """
 
     api_version: ClassVar[int] = 1
@@ -405,7 +413,8 @@ class DifferentialTransmission(_PairTransmission):
     :param joint_reduction: ``(jr1, jr2)``.
     :param joint_offset: ``(off1, off2)`` [rad or m].
     :param ignore_transmission_for_absolute_encoders: Whether absolute encoders are at the joints:
-        ``absolute_position`` then passes by role. The class of ROS 1 swaps the two.
+        ``absolute_position`` then passes by role. The class of ROS 1 swaps the two. Descriptions
+        do not set it.
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
@@ -428,7 +437,12 @@ class DifferentialTransmission(_PairTransmission):
     def map(
         self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any
     ) -> Array:
-        """Map values; see :meth:`~.transmission.Transmission.map`."""
+        """
+        Map values; see :meth:`~.transmission.Transmission.map`.
+
+        A robot does not call it for linear types: there the flag ``ignore_absolute_encoder`` of
+        the description has this effect.
+        """
         if self._passes_encoders and interface == 'absolute_position':
             find_quantity(interface, direction)
             return as_values('values', values, 2).copy()
@@ -616,6 +630,7 @@ class CoupledTransmission(LinearTransmission):
 
 
 def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
+    """Return the row of a joint, counted from 1, in one of its two spellings."""
     text = reader.text(f'joint{joint}', default='')
     if text:
         return reader.parse_numbers(f'joint{joint}', text)

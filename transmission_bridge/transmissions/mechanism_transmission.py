@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of all types with a varying ratio; their maps are compiled functions."""
+"""
+The base class of all types with a varying ratio; their maps are compiled functions.
+
+Equations, tables and linkages are its subclasses: their constructors set members, domain, gears,
+and ``_mechanism``, unless they define ``_build_parts``. Maps of batches, the program of a robot
+and the C export call :meth:`MechanismTransmission.parts`.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +29,11 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
     from transmission_bridge.transmissions.mechanism.part import MechanismPart
 
-#: Default of ``max_gain``. Each mechanism in the documentation loses at most 1 % of its domain.
+#: Default of ``max_gain``, which decides what users receive as singular. Each mechanism in the
+#: documentation loses at most 1 % of its domain.
 MAX_GAIN = 50.0
 
-#: Larger gains are dominated by rounding.
+#: Larger gains are dominated by rounding. The conformance suite uses it to map all positions.
 LARGEST_MAX_GAIN = 1e8
 
 
@@ -93,8 +100,13 @@ class MechanismTransmission(Transmission):
     #: Largest velocity or effort gain, as a multiple of its median over the domain.
     max_gain: float = MAX_GAIN
 
+    #: The mechanism of an equation or a table; a linkage has none and defines ``_build_parts``.
     _mechanism: EquationMechanism
+
+    #: Positional and named arguments of the constructor.
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+
+    #: Cache of :meth:`parts`, which alone writes it.
     _parts: dict[Direction, tuple[MechanismPart, ...]]
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
@@ -110,7 +122,7 @@ class MechanismTransmission(Transmission):
 
     @property
     def live_names(self) -> Collection[str]:
-        """Names of the numbers that are live in C."""
+        """Names of the numbers that are live in C, as attributes; others become plain numbers."""
         return tuple(GEARS)
 
     def with_max_gain(self, max_gain: float) -> MechanismTransmission:

@@ -11,6 +11,10 @@ type only. A URDF can only cause imports of registered entry points.
 
 A type has one provider. If two packages provide a type, neither is used, built in or not: nothing
 says which ratio is right.
+
+URDFs spell the type strings, and plugins the group, so both are fixed; ``setup.py`` has the
+built-in ones with their classes, which may move. The builder, ``plugins`` and the fingerprint of
+compiled robots use the registry.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from transmission_bridge.transmissions.transmission import (
     Transmission,
 )
 
+#: The group that plugins name in their ``setup.py``.
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
 
@@ -39,6 +44,7 @@ INSTALL_CASADI = (
     '(in a virtual environment without the two options)'
 )
 
+#: The problem of a class that has none of the three forms, for messages.
 _NO_KIND = (
     'is not a matrix, an equation or a table; subclass LinearTransmission, EquationTransmission '
     'or TabulatedTransmission, as docs/writing_a_transmission.md describes'
@@ -86,6 +92,7 @@ class Registry:
             # An overlaid workspace lists the same plugin twice; this is not a conflict.
             if entry_point.value not in [other.value for other in providers]:
                 providers.append(entry_point)
+        #: Class or failure of each type that was asked for; :meth:`load` writes it.
         self._loaded: dict[str, type[Transmission] | PluginError] = {}
 
     @property
@@ -113,7 +120,11 @@ class Registry:
         return result
 
     def find_provider(self, type_name: str) -> str:
-        """Return the distribution, version and class of a type: ``package 1.0 (module:Class)``."""
+        """
+        Return the distribution, version and class of a type: ``package 1.0 (module:Class)``.
+
+        :param type_name: A type that :meth:`load` has returned, so that it has one provider.
+        """
         (entry_point,) = self._entry_points[type_name]
         return f'{" ".join(_distribution_of(entry_point))} ({entry_point.value})'
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The maps of a whole robot, compiled and vectorised."""
+"""
+The transmissions of a whole robot, as users and all other rooms make and call them.
+
+Its public names, the orders of its arrays and the names of its parameters are fixed. It has what a
+table lacks: the description, the findings, the rejected transmissions, and tuning.
+"""
 
 from __future__ import annotations
 
@@ -236,6 +241,8 @@ class RobotTransmissions(RobotTable):
         """
         Return the same robot with other parameter values; either all are accepted or none.
 
+        This object is unchanged. The new one shares the transmissions whose numbers stay equal.
+
         ``t.with_parameters({'wrist.joints.roll.offset': 0.1})``
 
         :param parameters: By transmission and path below it, joined by dots; any part may be a
@@ -245,6 +252,7 @@ class RobotTransmissions(RobotTable):
         :raises UnknownNameError: If a transmission does not exist.
         :raises ParameterError: If a parameter is unknown or a value is invalid.
         """
+        # A copy without the constructor: every attribute that the constructor sets is copied here.
         other = object.__new__(type(self))
         bindings = retune_bindings(self, parameters, self.description, self._passive_joints)
         RobotTable.__init__(other, self.joint_names, self.actuator_names, bindings)

@@ -8,6 +8,10 @@ The reader records each request. Everything else is reported to the user, so no 
 ignored silently. A reduction or an offset in a place that is not read is an error if the one that
 is read is missing: the robot would run with a different ratio. A limit that is not read is also an
 error: the robot would run without it.
+
+Plugins of others call the public methods of a reader in their ``from_spec``. Then the builder
+calls the requests of the host, which take what the plugin did not read, and ``unused`` at the end.
+A reader serves one transmission, once.
 """
 
 from __future__ import annotations
@@ -43,9 +47,11 @@ from transmission_bridge.transmissions.robot.units import (
 )
 from transmission_bridge.transmissions.tunable import BY_ROLE, LiveNumber, ParameterPath, Tunable
 
+#: Description of every reduction, for users.
 REDUCTION = 'Reduction, actuator over joint; negative reverses the direction.'
 
-#: Names of an actuator's limits, their defaults, and their descriptions.
+#: Names of an actuator's limits as users spell them, their defaults, and their descriptions. The
+#: reader and the files for ros2_control rely on this order.
 ACTUATOR_LIMITS = {
     'lower': (-math.inf, 'Smallest position of the actuator, at the motor [rad or m].'),
     'upper': (math.inf, 'Largest position of the actuator, at the motor [rad or m].'),
@@ -100,6 +106,8 @@ class SpecReader:
             MECHANICAL_REDUCTION: f'<{REDUCTION_TAGS[spec.dialect]}>',
             OFFSET: '<offset>',
         }
+        #: Requests fill these three and ``_tunables``: identities of the parameters that are read,
+        #: the requested names, and the requests of reductions, offsets and limits.
         self._used: set[int] = set()
         self._names: list[str] = []
         self._asked: list[_Request] = []

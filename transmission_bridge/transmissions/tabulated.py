@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Measured curves from an actuator to joints: cams, fingers, any mechanism without an equation."""
+"""
+Measured curves from an actuator to joints: cams, fingers, any mechanism without an equation.
+
+URDFs and ``loops`` make tables, and plugins of others may subclass the class: the names of
+columns, the public arguments and the curve through the points are fixed. Both directions are
+formulas in CasADi, compiled once per number of points and joints.
+"""
 
 from __future__ import annotations
 
@@ -132,6 +138,7 @@ class TabulatedTransmission(MechanismTransmission):
             pieces, sense = interpolate_monotone(x, y), math.copysign(1.0, y[-1] - y[0])
             more = np.diff(x), np.full(len(pieces), sense)
             numbers += [*(sense * y).tolist(), *np.column_stack([pieces, *more]).ravel().tolist()]
+        #: Actuator positions, increasing, and the joint positions there.
         self._columns = x, columns
         ends = x[[0, -1], np.newaxis]
         bare = Domain.between('actuator', ends)
@@ -231,7 +238,9 @@ def _build_table_steps(count: int, n: int) -> Equations:
     Return the functions of tables with ``count`` points of ``n`` joints.
 
     Both directions are formulas. The numbers are the positions of the actuator, then for each
-    joint its positions times their sense, and its pieces.
+    joint its positions times their sense, and its pieces, each with the five numbers of
+    :func:`interpolate_monotone`, its width and the sense. The constructor of a transmission makes
+    them in this order.
     """
     curve, search = _build_piece_functions()
     block = count + 7 * (count - 1)

@@ -19,6 +19,9 @@ effort torque force  ``tau_q = J^-T tau_a``                ``tau_a = J^T tau_q``
 
 Inverses are pseudo-inverses if the numbers of actuators and joints differ. Positions are in [rad]
 or [m] (REP 103), efforts in [N m] or [N].
+
+Plugins of others subclass the three base classes and call the public names of these classes, so
+names, arguments and shapes are fixed. The table of a robot and its program call the maps.
 """
 
 from __future__ import annotations
@@ -44,23 +47,26 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
 
-#: Version of this contract. A plugin states the implemented version as ``api_version``.
+#: Version of this contract. A plugin states the implemented version as ``api_version``, and the
+#: registry rejects any other. A change raises it if a plugin for the former contract would fail or
+#: map wrongly: of a method, attribute or shape of the base classes or of ``SpecReader``.
 API_VERSION = 1
 
-#: Methods that are derived from the matrix, equation or table of a type. A type with functions of
-#: numbers in their place, such as ``evaluate``, cannot be compiled.
+#: Names that no class outside of this package may define: methods of this class and of
+#: ``MechanismTransmission`` that follow from the matrix, equation or table of a type; and
+#: ``evaluate``, a function of numbers in place of an equation, which could not be compiled.
 DERIVED = (
     'map', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'parts',
     '_build_parts', '_map_values', 'evaluate',
 )  # fmt: skip
 
-
-#: Numbers between the coordinates of the robot and bare ones, with their neutral values.
+#: Numbers between the coordinates of the robot and bare ones, with their neutral values. The names
+#: are attributes of a transmission; types with a varying ratio unpack them in this order.
 GEARS = {'actuator_reduction': 1.0, 'joint_reduction': 1.0, 'joint_offset': 0.0}
 
 
 class _ImmutableMeta(ABCMeta):
-    """The class of classes whose instances are complete after the constructor."""
+    """The class of classes whose instances are complete after the outermost constructor."""
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         """Build an instance."""
@@ -78,7 +84,7 @@ class Transmission(metaclass=_ImmutableMeta):
     :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission` or
     :class:`~transmission_bridge.transmissions.tabulated.TabulatedTransmission`, states a matrix,
     an equation or a table, sets ``api_version = 1`` and defines :meth:`from_spec`. The maps are
-    derived and must not be overridden.
+    derived; classes outside of this package must not override them (:data:`DERIVED`).
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` with any leading batch axes, in
     role order. An unknown value is NaN and touches only outputs that depend on it.
@@ -96,7 +102,7 @@ class Transmission(metaclass=_ImmutableMeta):
     #: Whether the type requires rotary actuators: their unit is then [rad].
     actuators_turn: bool = False
 
-    #: Numbers of actuators and joints.
+    #: A pair of counts: of actuators, then of joints without passive ones.
     members: tuple[int, int]
 
     #: Reductions on the actuators' side, in role order; ones if the type has none.
@@ -130,6 +136,9 @@ class Transmission(metaclass=_ImmutableMeta):
     def __setattr__(self, name: str, value: object) -> None:
         """
         Set an attribute in the constructor.
+
+        Private attributes may also be set later, but only by the class itself and only for caches
+        that do not change results.
 
         :raises AttributeError: If it is public and the instance is built.
         """
@@ -236,8 +245,8 @@ class Transmission(metaclass=_ImmutableMeta):
 
 def compute_slope(transmission: Transmission, direction: Direction, x: Array) -> Array:
     """Return ``dy/dx``, shape ``(..., n_y, n_x)``, at ``x`` from the velocity map."""
-    units = (np.broadcast_to(unit, x.shape).copy() for unit in np.eye(x.shape[-1]))
-    return np.stack([transmission.map(direction, 'velocity', unit, at=x) for unit in units], -1)
+    basis = (np.broadcast_to(row, x.shape).copy() for row in np.eye(x.shape[-1]))
+    return np.stack([transmission.map(direction, 'velocity', each, at=x) for each in basis], -1)
 
 
 def list_overrides(cls: type) -> list[str]:

@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A live number of a transmission, which can be changed during use."""
+"""
+A live number of a transmission, which can be changed during use.
+
+:class:`~.spec_reader.SpecReader` makes them when a transmission is built; tuning, ROS parameters,
+files and the C export find them by name. Users spell these names, so paths are fixed; sentences
+are free, except that the unit is in brackets at the end of a description.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +21,9 @@ from transmission_bridge.errors import ParameterError
 #: ``('joints', 'roll', 'offset')``, or ``('rod_length',)`` for a parameter of the plugin.
 ParameterPath = tuple[str, ...]
 
-#: Flags of every transmission: whether its sensors are at the joints. The values of the interface
-#: then pass from actuator to joint by role, unmapped.
+#: Flags of every transmission, as users spell them in URDFs and parameters, and their interfaces:
+#: whether its sensors are at the joints. The values of the interface then pass from actuator to
+#: joint by role, unmapped.
 BY_ROLE = {'ignore_absolute_encoder': 'absolute_position', 'ignore_torque_sensor': 'torque'}
 
 
@@ -55,7 +62,7 @@ def list_paths(values: Iterable[float]) -> dict[int, ParameterPath]:
 @dataclass(frozen=True, slots=True)
 class Tunable:
     """
-    A live number of a transmission, or one of the flags :data:`BY_ROLE`.
+    A live number of a transmission, or one of the flags :data:`BY_ROLE`; immutable.
 
     :param path: Its path below the transmission.
     :param value: The current value; true or false for a flag.

@@ -16,7 +16,9 @@ the motor, and gains of joints at the joint::
 With a motion ``ȧ = J^-1 q̇`` the kinetic energy of the rotors is ``½ q̇ᵀ M q̇`` with
 ``M = J^-T I J^-1`` and ``I`` the diagonal of rotor inertias: the reflected inertia, as in
 Featherstone, *Rigid Body Dynamics Algorithms* (2008), chapter 9. Viscous friction and gains follow
-by the same equation. The formats of a card are in :mod:`transmission_bridge.tools.card.command`.
+by the same equation. The formats of a card are in :mod:`transmission_bridge.tools.card.command`,
+which alone calls this module. Names in files, ``<param>``s and the JSON are the fields of
+:class:`CardMotor` and the keys of :class:`Card`, so they are fixed.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from transmission_bridge.transmissions import Binding, RobotTransmissions
 from transmission_bridge.transmissions.robot import sample_allowed_positions
 from transmission_bridge.types import Array
 
-#: The gains of a motor or of a joint.
+#: The gains of a motor or of a joint, as users spell them.
 GAINS = ('kp', 'kd')
 
 #: The number that is a list.
@@ -57,6 +59,8 @@ CURVE = 'torque_speed_curve'
 class CardMotor:
     """
     The numbers of a motor, in SI at the motor; NaN if unknown.
+
+    Users spell the names of the fields.
 
     :param rotor_inertia: Inertia of the rotor, with gears at its speed [kg m², kg].
     :param effort: Largest effort [N m, N]; in the URDF the ``<limit>``.
@@ -174,7 +178,7 @@ def _check_names(value: Any, allowed: Sequence[str], where: str) -> dict[str, An
 
 
 def _read_numbers(given: Any, where: str, allowed: Sequence[str] = NUMBERS) -> dict[str, Any]:
-    """Return the numbers of a member by name."""
+    """Return the checked numbers of a member by name; ``allowed`` are the possible names."""
     numbers: dict[str, Any] = {}
     for name, value in _check_names(given, allowed, where).items():
         try:

@@ -4,7 +4,9 @@
 """
 ``transmission_bridge card``: cards as tables, JSON, a snippet of MJCF, and for Isaac Lab.
 
-Keys of the JSON, names and order in all formats are read by users' programs.
+Programs of users read the keys of the JSON, and simulators the elements of MJCF and the options of
+Isaac Lab, with their names and order. Sentences, comments and tables are free. Functions keep no
+state.
 """
 
 from __future__ import annotations
@@ -125,7 +127,7 @@ def list_card_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Itera
     yield from ['', *map(printable, sentences)] if sentences else []
 
 
-#: Columns of tables, those with text first.
+#: Columns of tables, which are keys of the JSON, those with text first.
 _TEXTS = ('name', 'joint')
 _COLUMNS = (
     'ratio', 'velocity', 'effort', 'armature', 'damping', 'friction', 'kp', 'kd', 'current'
@@ -238,7 +240,7 @@ def _list_elements(card: Card) -> Iterator[tuple[str, str]]:
             yield from _list_drive(_take_joint(card, index), name, 1.0)
 
 
-#: Numbers of a joint that have another name at a motor.
+#: Numbers of a joint that have another name at a motor; others are fields of ``CardMotor``.
 _AS_OF_MOTOR = {
     'armature': 'rotor_inertia',
     'damping': 'viscous_friction',
@@ -275,7 +277,11 @@ def _join_passive(motor: CardMotor, ratio: float) -> str:
 
 
 def _make_actuator(motor: CardMotor, **place: str | float) -> str:
-    """Return an actuator: of the position if it has ``kp``, of the velocity with ``kd`` alone."""
+    """
+    Return an actuator: of the position if it has ``kp``, of the velocity with ``kd`` alone.
+
+    :param place: What it moves, as attributes of MJCF.
+    """
     kp, kv = _join(kp=motor.kp or math.nan), _join(kv=motor.kd or math.nan)
     tag = 'position' if kp else 'velocity' if kv else 'motor'
     effort = ''
@@ -347,7 +353,8 @@ def write_isaac_lab(cards: Sequence[Card]) -> Iterator[str]:
     yield '}'
 
 
-#: Options of Isaac Lab and numbers of a card; without gains those of the USD are used.
+#: Options of Isaac Lab and numbers of a card, keys of ``Card.per_joint``; without gains those of
+#: the USD are used.
 _OPTIONS = {
     'effort_limit_sim': 'effort',
     'velocity_limit_sim': 'velocity',

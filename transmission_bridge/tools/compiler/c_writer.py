@@ -4,7 +4,8 @@
 """
 Write the maps of a robot as a folder of C that builds by itself.
 
-The templates have everything that does not depend on the robot. Programs of users rely on the
+The templates have everything that does not depend on the robot; ``@KEY@`` in them is a key of the
+values that are made here. ``command`` calls the writer. Programs of users rely on the
 header and on the bits of the status; the order of arrays is that of ``templates/source.c``.
 """
 
@@ -32,6 +33,7 @@ from transmission_bridge.transmissions.robot import RATIOS, ROWS
 #: Samples of the walk of the test, in each direction.
 _SAMPLES = 150
 
+#: Width of lines of C.
 _WIDTH = 99
 
 #: Templates, their files, and the value without which the file is not written.
@@ -71,7 +73,7 @@ def write_folder(
     more: Mapping[str, str],
 ) -> None:
     """
-    Write the folder.
+    Write the folder, which is empty; the caller makes and keeps it, or removes it after an error.
 
     :param description: The whole robot.
     :param more: The hash of the fingerprint, and values of the files for ros2_control.
@@ -221,6 +223,7 @@ def _numbers(numbers: Sequence[float]) -> str:
     return ',\n'.join(f'  {line}' for line in lines)
 
 
+#: Numbers without digits, by their text in Python.
 _NO_DIGITS = {'nan': 'NAN', 'inf': 'INFINITY', '-inf': '-INFINITY'}
 
 

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge compile``."""
+"""
+``transmission_bridge compile``: write the maps of a robot as C, or check a folder of this C.
+
+Users rely on the options, the exit codes, and the names in the folder, which begin with the name
+of the robot. The folder is written atomically; sentences and the table of operations are free.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +32,17 @@ from transmission_bridge.tools.robot import read_bridge_setup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.robot import RobotTable
 
-#: Two words or more.
+#: Names of the C code have two words or more, and are no targets of CMake.
 _NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
 _TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
-    """Run the command."""
+    """
+    Run the command: exit code 1 if the robot has errors or, with ``--check``, differs.
+
+    :raises UsageError: If options exclude each other, or a name or the folder cannot be used.
+    """
     import_optional('casadi', 'mechanisms')
     from transmission_bridge.tools.compiler import fingerprint
     from transmission_bridge.tools.compiler.c_writer import count_c_state_bytes, write_folder

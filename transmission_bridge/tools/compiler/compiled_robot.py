@@ -187,7 +187,7 @@ PARTIAL, NO_POSITION = 16, 32
 @dataclass(frozen=True)
 class CompiledRobot:
     """
-    The functions of a robot, and their numbers.
+    The functions of a robot, and their numbers; immutable, except for caches.
 
     :param name: Its name in C.
     :param robot: The robot.
@@ -261,7 +261,7 @@ class CompiledStateModel:
     The state of the C code: it computes what C does, with the functions of Python.
 
     ``values`` are of the live numbers. A change of one needs a new state: C also discards the last
-    solutions.
+    solutions. Each call of :meth:`map_rows` starts from the solutions of the last one, as in C.
     """
 
     def __init__(self, compiled: CompiledRobot, values: Sequence[float]) -> None:
@@ -327,7 +327,9 @@ def iterate_check_steps(
     Yield steps of a random walk through the ranges of the robot.
 
     Every tenth sample has unknown values, every twentieth is far away, and live numbers change in
-    between.
+    between. The test of the folder repeats the steps in their order and compares the results.
+
+    :param count: Number of samples in each direction.
     """
     random, tunables = np.random.default_rng(seed), compiled.live.tunables
     values = [tunable.value for tunable in tunables]

@@ -4,7 +4,9 @@
 """
 Everything that decides the maps in a folder of C, as values by name.
 
-Folders of users contain the names: a renamed entry is a difference in ``compile --check``.
+Folders of users contain the names: a renamed entry is a difference in ``compile --check``. The
+header contains the hash of the text. Only ``command`` calls this module; a fingerprint is JSON and
+is not changed after it is made.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Describe a robot for its hardware component of ros2_control, and for the plugin 
 
 The component reads the numbers of the description that it is given, and compares everything else
 that decides the maps with what was compiled: facts, which are texts by their place. The
-initializers have the types of ``mapped/types.hpp``.
+initializers have the types of ``mapped/types.hpp``, and :func:`_collect` makes places as the
+component does: a change of one is a change of both. ``command`` passes the values to ``c_writer``.
 """
 
 from __future__ import annotations
@@ -199,7 +200,12 @@ def _list_facts(
 
 
 def _mark_numbers(compiled: CompiledRobot, data: bytes, numbers: Sequence[_Number]) -> bytes:
-    """Return the description with marks instead of numbers, also of those that it lacks."""
+    """
+    Return the description with marks instead of numbers, also of those that it lacks.
+
+    The mark of number ``k`` is ``_MARK (1 + (k + 1) / 2**20)``, from which its index is read
+    again.
+    """
     marks = {each.tunable.name: _MARK * (1 + (k + 1) / 2**20) for k, each in enumerate(numbers)}
     editor = DescriptionEditor(data)
     for binding in compiled.robot.bindings:

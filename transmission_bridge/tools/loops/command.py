@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge loops``: find loops, and propose their transmissions."""
+"""
+``transmission_bridge loops``: find loops, and propose their transmissions.
+
+The text is made from the JSON alone; programs of users read its keys, which are also fields of
+mechanisms, loops and choices in ``proposal`` and ``formats``. Users rely on options and exit
+codes. A file is written only if no choice is left, and sentences are free.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +39,7 @@ from transmission_bridge.tools.loops.formats import (
 from transmission_bridge.tools.loops.mjcf import read_mjcf
 from transmission_bridge.tools.robot import read_robot_file
 
-#: Keys of a mechanism in the JSON that are as its attributes.
+#: Keys of a mechanism in the JSON that are attributes of ``ProposedMechanism``.
 _MECHANISM = ('name', 'joints', 'rank', 'mobility', 'tolerance', 'drivable', 'commanded')
 
 #: Readers of YAML files, by a key that the file has.
@@ -41,7 +47,12 @@ _YAML = {'closures': read_loop_closures, 'closed_loop': read_robot_yaml}
 
 
 def run(options: argparse.Namespace, console: Console) -> ToolResult:
-    """Run the command."""
+    """
+    Run the command: exit code 1 if a choice is left.
+
+    :raises UsageError: If a file or an option cannot be used, or the result has errors.
+    :raises TransmissionError: If a loop does not close.
+    """
     import_optional('casadi', 'mechanisms')
     # They need CasADi.
     from transmission_bridge.tools.loops import proposal, writing
@@ -137,7 +148,7 @@ def _read_motors(
 
 
 def _make_document(mechanisms: Any, couplings: Any, notes: Sequence[str]) -> Any:
-    """Return the JSON, from which the text is made."""
+    """Return the JSON, from which the text is made, for the results of ``proposal``."""
     return {
         'mechanisms': [
             {

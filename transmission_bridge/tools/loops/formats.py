@@ -5,7 +5,8 @@
 What a file states about loops, in the names of the URDF, and the YAML files of other tools.
 
 Readers return :class:`LoopFile`, from which ``proposal`` makes the transmissions. To add a format,
-write a reader and name it in the command.
+write a reader and name it in the command. Other tools define the keys and names of these files.
+The classes are immutable, and no reader keeps state.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class LoopMotor:
 
 class LoopChoice(NamedTuple):
     """
-    A choice that the user has to make.
+    A choice that the user has to make; its fields are keys of the JSON.
 
     :param option: ``--drive`` or ``--command``.
     :param number: Number of joints to choose.
@@ -214,6 +215,7 @@ def read_yaml_list(content: Any, key: str, name: str) -> list[Any]:
     return value
 
 
+#: Name of the first link of a pair that a loop joins, as onshape-to-robot writes it.
 _FIRST = re.compile(r'(closing_.+)_1')
 
 

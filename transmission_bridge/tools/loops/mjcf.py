@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of an MJCF in the frames of its URDF, and the elements of MJCF that they need."""
+"""
+Loops of an MJCF in the frames of its URDF, and the elements of MJCF that they need.
+
+``command`` calls :func:`read_mjcf`. MuJoCo's XML reference defines names, defaults and units. A
+file may come from anywhere: only files in its folder are included, of bounded number and size.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +52,7 @@ from transmission_bridge.types import Array
 #: Largest number of included files.
 MOST_FILES = 50
 
-#: Elements that are an actuator; they share one set of defaults.
+#: Elements that are an actuator; they share one set of defaults, by the name of the first.
 ACTUATORS = (
     'general', 'motor', 'position', 'velocity', 'intvelocity', 'damper', 'cylinder', 'muscle',
     'adhesion', 'dcmotor',
@@ -73,7 +78,7 @@ class MjcfBody:
 
     @property
     def line(self) -> Iterator[MjcfBody]:
-        """The body, and those that carry it."""
+        """The body, and then those that carry it, up to the world."""
         body: MjcfBody | None = self
         while body is not None:
             yield body
@@ -82,7 +87,7 @@ class MjcfBody:
 
 class Mjcf:
     """
-    The elements of a model.
+    The elements of a model; complete after construction, which reads defaults before bodies.
 
     :param data: The file.
     :param file: Its name; included files are relative to its folder.
@@ -98,13 +103,16 @@ class Mjcf:
         self.bodies = {'world': MjcfBody('world', None, np.eye(4))}
         self.sites: dict[str, tuple[MjcfBody, Array]] = {}
         self.joints: dict[str, float] = {}
+        #: Included files, and the size of all files [bytes]; they grow with each include.
         self._files: list[str] = []
         self._size = len(data)
+        #: Attributes by class and tag.
         self._defaults: dict[str, dict[str, dict[str, str]]] = {_MAIN: {}}
         self._sections = [*self._expand_children(parse_xml(description_text(data, name=file)))]
         compiler: dict[str, str] = {}
         for section in self._sections:
             compiler |= section.attributes if section.tag == 'compiler' else {}
+        #: Radians per unit of an angle, and the order of Euler angles.
         self._unit = math.radians(1.0) if compiler.get('angle') != 'radian' else 1.0
         self._order = compiler.get('eulerseq', 'xyz')
         for section in self._sections:
@@ -174,6 +182,7 @@ class Mjcf:
     def _read_default(
         self, element: Element, name: str, above: Mapping[str, dict[str, str]]
     ) -> None:
+        """Read a class of defaults, and the classes in it, which begin with its values."""
         values_by_tag = self._defaults[name] = {**above}
         children = [*self._expand_children(element)]
         for child in children:
@@ -272,7 +281,7 @@ def read_mjcf(robot: RobotDescription, data: bytes, file: str) -> LoopFile:
 
 
 class _Reader:
-    """Matches the elements of a model to a URDF."""
+    """Matches the elements of a model to a URDF, once; it keeps no results."""
 
     def __init__(self, robot: RobotDescription, model: Mjcf) -> None:
         self._robot, self._model = robot, model

@@ -7,7 +7,9 @@ What determines a mechanism or a coupling: motors, commanded joints, and the cho
 The loops that share joints are one mechanism. Its motions are the null space of the equations at
 closed positions near its start. A set of joints determines another joint if the row of that joint
 is a combination of their rows in every such null space. Joints that weighted sums or polynomials
-connect are one coupling. :mod:`transmission_bridge.tools.loops.writing` writes both.
+connect are one coupling. :mod:`transmission_bridge.tools.loops.writing` writes both, and
+``command`` prints them: fields are keys of the JSON. The same files and options always give the
+same proposal; the rules of a choice may change.
 """
 
 from __future__ import annotations
@@ -47,13 +49,13 @@ from transmission_bridge.types import Array
 #: Default and largest ``tolerance`` of a linkage: rounded dimensions open redundant equations.
 TOLERANCES = 1e-9, 1e-3
 
-#: Singular values and remainders below this share are zero.
+#: Singular values and remainders below this share are zero; it decides what is determined.
 ZERO = 1e-6
 
 
 class LoopReport(NamedTuple):
     """
-    One loop in its mechanism.
+    One loop in its mechanism; its fields are keys of the JSON.
 
     :param type: As in ``<loop type>``.
     :param frames: The links that it joins.
@@ -104,7 +106,7 @@ class LoopMotions:
 @dataclass(frozen=True)
 class ProposedMechanism:
     """
-    Loops that share joints.
+    Loops that share joints, complete or with a choice that is left.
 
     :param name: Name for its transmission.
     :param joints: Its joints.
@@ -227,7 +229,12 @@ def _choose_drive(
     driven: Mapping[str, LoopMotor],
     commanded: Sequence[str],
 ) -> tuple[Mapping[str, LoopMotor], tuple[str, ...], LoopChoice | None]:
-    """Return motors, commanded joints and the choice that is left, as they are known or follow."""
+    """
+    Return motors, commanded joints and the choice that is left, as they are known or follow.
+
+    These are the last three fields of :class:`ProposedMechanism`. The first set of joints that
+    determines the mechanism is commanded.
+    """
     driven = driven or {name: LoopMotor(f'{name}_motor') for name in drivable}
     count = motions.rank([*driven])
     if count < len(driven):

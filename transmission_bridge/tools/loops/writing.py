@@ -4,7 +4,9 @@
 """
 Write frames and transmissions into a URDF; every other byte stays unchanged.
 
-It is the last step of ``loops``: the result is loaded, and refused if it has new errors.
+``command`` calls it: frames before the proposal, which needs them, and transmissions as the last
+step. The result is loaded, and rejected if it has new errors. The choice of new names is free;
+elements and attributes are those that the reader of descriptions knows.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ def read_input(text: str, unit: str, units: PageUnits) -> float:
     return units.from_page(float(text) if text in INFINITE else parse_number(text), unit)
 
 
+#: The warning beside a question; ``tune_panel`` shows it also.
 CARE = 'A changed number can move a joint with its next command.'
 
 
@@ -61,9 +62,11 @@ class ChangePanel:
     def __init__(self, page: Page, widgets: Widgets) -> None:
         self._page, self._widgets = page, widgets
         self.texts: dict[str, str] = {}
-        #: Input that was sent to the robot, without an answer yet, and names of moved sliders.
+        #: Input that was sent to the robot, without an answer yet (:meth:`decide` until the
+        #: answer), and names of sliders that moved since :meth:`take_dragged`.
         self._sent: dict[str, str] = {}
         self._dragged: set[str] = set()
+        #: The open question; input of a field, a button or an answer closes it.
         self._question: _Question | None = None
         #: Text, kind and start of the bridge: shown until another message or another start.
         self._message = '', '', page.session.robot.n_starts
@@ -183,7 +186,10 @@ class ChangePanel:
         """
         Apply the pending change, or cancel it.
 
-        :param what: The label of the button; ``Apply`` is also from Enter and from moved sliders.
+        The answer calls :meth:`_finish`, later if it is one of a bridge.
+
+        :param what: The label of the button: ``Apply`` or ``Discard`` for input, ``Do it`` or
+            ``Cancel`` for a question; ``Apply`` is also from Enter and from moved sliders.
         """
         page, model = self._page, self._page.model
         if what == 'Discard':
@@ -211,5 +217,6 @@ class ChangePanel:
         )
 
     def _finish(self, reason: str) -> None:
+        """Drop the input that was sent; ``reason`` is empty if the robot accepted it."""
         self.texts, self._sent = self._edited, {}
         self.set_message(reason or 'done', 'bad' if reason else 'good')

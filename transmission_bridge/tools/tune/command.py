@@ -34,13 +34,15 @@ from transmission_bridge.tools.tune.shapes import MeshPackages
 from transmission_bridge.tools.tune.texts import format_line, format_note
 from transmission_bridge.tools.tune.tune_panel import TunePanel
 
-#: Rows of the table of joints.
+#: Largest number of joints in the tab of joints.
 _MOST_JOINTS = 300
 
 
 class PageView:
     """
-    The panels of one browser.
+    The panels of one browser; the session makes it and calls its public methods.
+
+    :meth:`refresh_widgets` writes model and state of the page before the panels read them.
 
     :param client: viser's handle of the browser.
     :param session: The session of the page.
@@ -139,6 +141,7 @@ class PageView:
             self.page.session.scene.reset_view(self.page.client)
 
 
+#: Default of ``--host``: other machines cannot open the page.
 _THIS_MACHINE = '127.0.0.1'
 
 #: All addresses of this machine.
@@ -149,7 +152,11 @@ _MOST_PORT = 64_000
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
-    """Run the command."""
+    """
+    Run the command until Ctrl-C.
+
+    :raises UsageError: If an option, the output or the robot cannot be used.
+    """
     import_optional('viser', 'tune')
     if options.output:
         check_output_path(options.output, force=options.force)

@@ -34,6 +34,7 @@ class SavePanel:
 
     def __init__(self, page: Page, tab: Any) -> None:
         self._page, self._widgets = page, page.make_widgets(tab)
+        #: Whether measured stops are written; the checkbox sets it.
         self._writes_stops = False
         #: The file with the shown changes, ``None`` without any, and what it was rendered for.
         self._saved: SavedFile | None = None

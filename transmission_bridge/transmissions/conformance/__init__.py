@@ -1,7 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance suite; users import it as :mod:`transmission_bridge.conformance`."""
+"""
+The conformance suite; users import it as :mod:`transmission_bridge.conformance`.
+
+Tests of plugins rely on these names; no other module of the package uses them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a type: formalities, derivatives, inverses, conservation of power."""
+"""
+Checks of a type: formalities, derivatives, inverses, conservation of power.
+
+Tests of plugins call it, so the public names, the names of checks and the names of tests are
+fixed. Tolerances decide which plugins pass: a stricter one breaks tests of others. Sentences are
+free. Positions are random with fixed seeds.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +60,11 @@ class Subject:
     """
     A transmission and the positions at which it is checked.
 
-    ``x`` is the space in which positions are drawn, ``y`` the other space. ``along`` is the
-    direction from ``x`` to ``y``.
+    ``x`` is the space in which positions are drawn, ``y`` the other space. Checks share a subject
+    and do not change its arrays.
 
+    :param transmission: The transmission; if its Jacobian varies, with the largest ``max_gain``.
+    :param along: The direction from ``x`` to ``y``.
     :param x: Positions, shape ``(n, n_x)``.
     :param y: The mapped positions, ``(n, n_y)``.
     :param slope: ``dy/dx``, ``(n, n_y, n_x)``, from the velocity map.
@@ -86,7 +94,7 @@ class Subject:
     def map(
         self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any
     ) -> Array:
-        """Map values."""
+        """Map values; see :meth:`Transmission.map`."""
         return self.transmission.map(direction, interface, values, **options)
 
 
@@ -334,8 +342,8 @@ def check_repeatable(subject: Subject) -> None:
             )
 
 
-#: Every check by name; the Jacobian before the checks that are solved with it. A check gets a
-#: :class:`Subject` and raises ``AssertionError``.
+#: Every check by name, in the order in which they run: the Jacobian before the checks that use it.
+#: A check gets a :class:`Subject` and raises ``AssertionError``; its docstring becomes the test's.
 CHECKS = {
     'api_version': check_api_version,
     'docstring': check_docstring,

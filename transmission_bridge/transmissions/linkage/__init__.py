@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Linkages: loops, their assemblies, and the structure of their motion."""
+"""
+Linkages: loops, their assemblies, and the structure of their motion.
+
+Other rooms import only these names: ``loops`` proposes linkages by them, and tools ask for the
+joints of a linkage. URDFs select the type by its entry point.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,9 @@ they close the linkage from a distant position and measure its residual. With ro
 rows that are solved. A link between two balls contributes one equation of distance, which contains
 no angles of the balls, and five equations that are solved afterwards for these angles only. The
 gimbal lock of a ball therefore affects only its own joints.
+
+``structure`` makes the rows, for its search and for the mechanism. Expressions become C code, so
+the order of rows and operations decides last bits; names are free.
 """
 
 from __future__ import annotations
@@ -149,7 +152,7 @@ class _PathFrame(NamedTuple):
 
 class LinkageClosures:
     """
-    The rows of a linkage.
+    The rows of a linkage; complete after construction, except for caches of symbols.
 
     ``rods`` are the links between two balls, by index of the loop. ``start`` are positions of the
     joints, closed if there are rods: the reference of their rows.

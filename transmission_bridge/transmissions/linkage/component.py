@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A linkage, or an independent mechanism in it: both directions and their tables."""
+"""
+A linkage, or an independent mechanism in it: both directions and their tables.
+
+``LinkageTransmission`` asks for the components of a description, which are cached; ``loops`` uses
+groups and systems for its proposals. Constants decide which linkages are accepted, and how far
+beyond their limits they are mapped.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +50,12 @@ MOST = {'joints': 48, 'equations': 96}
 @dataclass(frozen=True)
 class LinkageSpec:
     """
-    The description of a linkage.
+    The description of a linkage; a key of the cache of components, so it is immutable.
 
-    ``driven`` are the joints of the motors, in the order of the actuators. ``start`` are positions
-    near the assembly, by joint. ``tolerance`` is the largest residual of redundant rows.
+    ``loops`` are in document order, which numbers the tunable lengths. ``commanded`` are the
+    joints of the transmission in role order. ``driven`` are the joints of the motors, in the order
+    of the actuators. ``start`` are positions near the assembly, by joint. ``tolerance`` is the
+    largest residual of redundant rows.
     """
 
     loops: tuple[Loop, ...]
@@ -91,7 +99,8 @@ class LinkageComponent:
                 'or a frame of a loop on the axis of this joint',
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
-        #: A change of lengths does not compile.
+        #: Correctors and solvers by direction and outputs; :meth:`compile_direction` adds to it.
+        #: Components that differ in lengths share it, so a change of lengths does not compile.
         self._compiled = {} if compiled is None else compiled
         structure.require_movable()
         for is_forward in (True, False):

@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A closed mechanism made of the joints, links and frames of the URDF."""
+"""
+A closed mechanism made of the joints, links and frames of the URDF.
+
+URDFs select it by its entry point and spell ``<loop>``, ``<start>``, ``tolerance`` and ``joint``;
+lengths of rods are tunable as ``loops.<number>.length``. These are fixed. ``check`` shows the
+facts and doubts, with free sentences.
+"""
 
 from __future__ import annotations
 
@@ -248,7 +254,11 @@ class LinkageTransmission(MechanismTransmission):
         return tuple(doubts)
 
     def iterate_members(self) -> Iterator[tuple[LinkageComponent, list[int], list[int]]]:
-        """Yield components with the indices of their actuators and of their commanded joints."""
+        """
+        Yield components with the indices of their actuators and of their commanded joints.
+
+        Both have the order of the component's driven and commanded joints.
+        """
         for component in self.components:
             spec, structure = self._spec, component.structure
             driven = [spec.driven.index(structure.names[k]) for k in structure.driven]

@@ -6,7 +6,8 @@ A linkage closed at its start: the search for its assembly, and the structure th
 
 An assembly is a position of all joints that closes all loops. The structure has the determined
 joints, and the rows and joints that are kept. Searches are random with fixed seeds: the same
-description always has the same assembly.
+description always has the same assembly. A change of a constant, a seed or the order of draws may
+select another assembly for the URDF of a user. Components and ``loops`` make structures.
 """
 
 from __future__ import annotations
@@ -115,7 +116,12 @@ class LoopSystem:
 
 
 class AssemblySearch:
-    """A search for an assembly. Lengths of rods are NaN until they are known."""
+    """
+    A search for an assembly. Lengths of rods are NaN until they are known.
+
+    :class:`LinkageStructure` makes and calls it. It keeps compiled rows; each search draws from a
+    generator of its own.
+    """
 
     def __init__(self, system: LoopSystem) -> None:
         self._system, self._n = system, len(system.names)

@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of a URDF as paths of joints: from the common ancestor to both frames."""
+"""
+Loops of a URDF as paths of joints: from the common ancestor to both frames.
+
+Linkages and ``loops`` read paths; the builder, ``check`` and the compiler ask for the joints of a
+linkage. URDFs spell the types of loops. The same motions give the same expressions to the last
+bit.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +31,7 @@ from transmission_bridge.types import Array
 #: Role of a joint that a motor turns, for messages.
 DRIVEN = 'driven joint'
 
-#: Types of loops.
+#: Types of loops, as URDFs spell them.
 LoopType: TypeAlias = Literal['point', 'hinge', 'weld', 'rod']
 
 #: Number of equations of a loop of each type.
@@ -178,6 +184,8 @@ class LinkageTree:
     def find_path(self, loop: Loop, variables: dict[str, int]) -> LinkageLoopPath:
         """
         Return the path of a loop; new joints are added to ``variables``, their indices by name.
+
+        The caller gives the driven joints first, and asks for the loops in their order.
 
         :raises TransmissionError: If a frame is not a link, both are on one rigid body or not
             connected, or a joint between them has several coordinates.

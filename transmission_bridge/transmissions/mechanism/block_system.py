@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism as blocks of equations, their values at its pose, and the elimination of a block."""
+"""
+A mechanism as blocks of equations, their values at its pose, and the elimination of a block.
+
+The corrector, the only subclass, compiles them, also for C. Constants and orders of operations
+decide which samples count as solved, and last bits; names and structure inside the room are free.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +30,9 @@ class Mechanism:
     """
     One direction of a closed mechanism; loops and equations both have this form.
 
-    Coordinates ``z`` are bare: without reductions and offsets of the robot. Some are given, some
-    are held, and the others solve ``r(z, p) = 0``.
+    ``EquationMechanism`` and ``LinkageStructure`` make it, and nothing changes it. Coordinates
+    ``z`` are bare: without reductions and offsets of the robot. Some are given, some are held, and
+    the others solve ``r(z, p) = 0``.
 
     :param names: Names of the coordinates.
     :param given: Indices of the given coordinates.
@@ -157,7 +163,7 @@ def make_solver(matrix: Expression) -> Any:
 
 
 def build_determinant(matrix: Expression) -> Expression:
-    """Return the determinant; more rows than minors are sorted by size before each step."""
+    """Return the determinant; of more than three rows the largest is moved up before each step."""
     n = matrix.shape[0]
     if n <= BY_MINORS:
         return Minors(matrix).pivots[0]
@@ -257,7 +263,7 @@ class BlockPoseValues(NamedTuple):
 
 class BlockSystem:
     """
-    A mechanism as blocks of equations.
+    A mechanism as blocks of equations; complete after construction, except for caches.
 
     :param mechanism: The mechanism.
     :param with_ball_joints: Whether coordinates whose loss affects no others are solved for.
@@ -287,9 +293,11 @@ class BlockSystem:
         #: The rows that are solved.
         self.rows = sorted(row for block in blocks for row in block.rows)
         self._n, self._r = n, r = len(self.given), len(self.unknown)
-        #: Whether a formula is evaluated; it needs no state.
+        #: Whether a formula is evaluated; it needs no state, the solution from which a call
+        #: starts.
         self.is_explicit = mechanism.formula is not None
-        #: Length of a state.
+        #: Length of a state: coordinates solved for, given ones, and the derivatives of the former
+        #: by the latter, column by column.
         self.n_state = 0 if self.is_explicit else r + n + r * n
         self._has_determinant = len(self.wanted) == n <= WRITTEN_OUT
         # The rows of each block are in the order of their pivots at the pose.
@@ -370,7 +378,8 @@ class BlockSystem:
 
         These are reciprocals: of the determinants of the blocks of the other direction and of the
         gains; and for each block of its pivots, and of the squared size of its inverse or, for
-        more rows than minors, of the solution of a random right-hand side.
+        more rows than minors, of the solution of a random right-hand side. ``list_pose_values``
+        splits them in this order.
         """
         slope = evaluate_block_slope(self.mechanism, pose, p)
         values = [np.linalg.det(slope[np.ix_(*block[:2])]) for block in self.inverse_blocks]
@@ -440,5 +449,9 @@ class BlockSystem:
 
 
 def make_random_block_vector(n: int) -> Array:
-    """Return a right-hand side to measure how close to dependent rows are."""
+    """
+    Return a right-hand side to measure how close to dependent rows are.
+
+    It is the same in each call: values at the pose are compared with values of a sample.
+    """
     return np.random.default_rng(5).normal(size=n)

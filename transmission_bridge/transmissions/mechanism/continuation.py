@@ -7,6 +7,9 @@ Numerical continuation of a mechanism along a straight path, as compiled functio
 A path begins at a state and leads to a position. Its steps are halved if necessary, so that it
 stays on its branch. A search follows paths from the nearest entries of a table. Equations and
 linkages follow the same paths over their range when they are built, to fill the table.
+
+The solver and these builders call it. Random numbers have fixed seeds, and the functions become C,
+so a constant here decides which solution users receive, in Python and in C.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ SAME = 1e-6
 class Continuation:
     """
     Paths of a mechanism, and its table of positions where paths begin.
+
+    Functions are compiled at first use and then kept; nothing else changes.
 
     :param corrector: The function of a sample near a solution.
     """

@@ -12,6 +12,9 @@ dependent, and all signs equal those at the pose.
 
 The function eliminates rows in the order that is best at the pose, and reports if this order is
 bad. In this case a second function with the same arguments factorises by rotations (QR).
+
+Only the solver, the paths and the builders of mechanisms call it. The C export contains the
+functions; limits and orders of operations decide which samples are solved, and last bits.
 """
 
 from __future__ import annotations
@@ -73,6 +76,9 @@ DEPENDENT = 5e-5
 class Corrector(BlockSystem):
     """
     All coordinates of a mechanism from the given ones.
+
+    Linkages that differ in lengths share it for a direction, as do mechanisms of one structure. It
+    keeps no state but compiled functions.
 
     :param mechanism: The mechanism.
     :param with_ball_joints: Whether coordinates whose loss affects no others are solved for.

@@ -5,7 +5,8 @@
 A direction of a mechanism with all its numbers, as it is called or becomes C.
 
 The order of the numbers and of the table is also that of the C export. Samples of a batch begin
-between the solutions of a grid.
+between the solutions of a grid. Transmissions with a varying ratio make parts and map batches by
+them; the program of a robot and the C export take their functions and numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NARROW = 0.1
 #: Tolerance of the ends of a solution, as a share of the size.
 BEYOND = 1e-8
 
-#: Length of a last solver that is not repeated [rad or m].
+#: A sample whose estimated error is larger [rad or m] is solved once more.
 ROUGH = 1e-15
 
 #: A path that ends with a derivative of this many times the one at the pose ends at a dead centre.
@@ -43,7 +44,7 @@ GRID_POINTS = {1: 129, 2: 33, 3: 13}
 #: Largest bend of the solution between neighbours [rad or m]: beyond it may be another assembly.
 LARGEST_BEND = 0.3
 
-#: Samples that are interpolated together.
+#: Samples that are interpolated together; results do not depend on it.
 BLOCK = 4096
 
 #: Smallest width of a grid [rad or m].
@@ -81,6 +82,8 @@ class Assembly(NamedTuple):
 class MechanismPart:
     """
     A direction of an independent set of members of a transmission.
+
+    It is complete after :meth:`build`, except for the grid, which the first batch makes.
 
     :param solver: Its compiled functions.
     :param numbers: Its numbers, in the order of :class:`~.solver.Numbers`.
@@ -135,6 +138,7 @@ class MechanismPart:
             np.where(is_exact, assembly.lower - beyond, -math.inf)[wanted],
             np.where(is_exact, assembly.upper + beyond, math.inf)[wanted],
         ]
+        # In the order of Numbers.
         numbers: list[Any] = [
             *(*sides, *ends, [max_gain], assembly.typical),
             np.maximum(width, NARROW * assembly.size[given]),
@@ -150,6 +154,8 @@ class MechanismPart:
             )
             table = solver.continuation.make_table(chosen)
         flat = [number for group in numbers for number in group]
+        # Ends of the given coordinates follow the four sides; those that are not exact are unknown
+        # for other numbers, as are dead centres, the third group from the end.
         first, n = 2 * (len(given) + len(wanted)), len(given)
         loose = [first + k for k, column in enumerate(given) if not is_exact[column]]
         unknown = dict.fromkeys(loose, -math.inf)

@@ -9,6 +9,9 @@ is not certain, a switch runs the full solver: along the straight path from the 
 steps that are halved if necessary, then from the nearest entries of a table. The last certain
 assembly is always kept: if a position may have several assemblies, the table is used for the first
 sample only.
+
+Parts of a mechanism and the program of a robot call the functions, and the C export writes them:
+inputs, outputs, the layout of a warm start and the order of :class:`Numbers` are fixed together.
 """
 
 from __future__ import annotations
@@ -102,7 +105,8 @@ class Solver:
     Bare coordinates of actuators are ``a / n + off`` with a reduction ``n`` and an offset, those
     of joints ``n (q - off)``. A warm start is a state of :class:`~.corrector.Corrector`, the
     number of consecutive samples without a result, the last reason, and the position of the last
-    run of the full solver. A formula has no warm start and no table.
+    run of the full solver; the caller keeps it and passes it on. A formula has no warm start and
+    no table. Functions are compiled at first use, and nothing else changes.
 
     ``published`` are the indices of coordinates that are outputs after the wanted ones (forward
     only).
@@ -114,12 +118,15 @@ class Solver:
         self.corrector, self.is_forward = corrector, is_forward
         #: Indices of the output coordinates, the wanted ones first.
         self.places = [*corrector.wanted, *(published if is_forward else ())]
+        #: Coordinates in the order of a state, then the held ones.
         self._known = [*corrector.unknown, *corrector.given, *corrector.mechanism.held]
         _, n, n_held, n_own = corrector.counts
         w = len(corrector.wanted)
         #: Whether ends of the range are among the numbers.
         self.has_ends = corrector.mechanism.has_sizes and n == w == 1 and not corrector.is_explicit
+        #: Length of each of :class:`Numbers`, in its order.
         self._counts = [n, n, w, w, n, n, w, w, 1, 3, n, 1, 4 * self.has_ends, n_held, n_own]
+        #: For each output the index of its effort: wanted efforts, given ones, and a zero.
         self._pushed = [*range(w)]
         for k in self.places[w:]:
             self._pushed.append(w + corrector.given.index(k) if k in corrector.given else w + n)

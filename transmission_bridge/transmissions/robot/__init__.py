@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot as one table: its function, its program, ranges and units."""
+"""
+The robot as one table: its function, its program, ranges and units.
+
+Other rooms import only these names; most use a whole robot,
+:class:`~transmission_bridge.transmissions.RobotTransmissions`, which is a table with findings.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,9 @@
 """
 A sparse affine map over the last axis of an array, the compiled form of a linear robot.
 
-``y_i = sum_k c_ik (x_j(ik) - before_j(ik)) + after_i``; absent terms are not computed.
+``y_i = sum_k c_ik (x_j(ik) - before_j(ik)) + after_i``; absent terms are not computed. Linear
+types, the table of a robot and its program make these maps, and the C export writes their terms
+and numbers. The order of the operations is fixed, because all of them have the same bits.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from transmission_bridge.types import Array
 #: For each output its terms in the order of the sum: the input and the index of the coefficient.
 Sums: TypeAlias = tuple[tuple[tuple[int, int], ...], ...]
 
-#: Terms evaluated per step of a batch: all working memory stays in a second-level cache.
+#: Terms evaluated per step of a batch: all working memory stays in a second-level cache. Results
+#: do not depend on it.
 CHUNK_TERMS = 24576
 
 #: The neutral number of addition: adding it preserves even the sign of a zero.
@@ -83,8 +86,9 @@ class AffineMap:
 
     def __init__(self, sums: Sums, coefficients: Array, before: Array, after: Array) -> None:
         self.n_out, self.n_in = len(after), len(before)
+        #: The terms; and coefficients, biases of the inputs, and biases of the outputs.
         self.sums, self.parts = sums, (coefficients, before.copy(), after.copy())
-        #: Coefficients, biases of the inputs, and biases of the outputs.
+        #: These three one after the other: the first numbers of a program.
         self.numbers = np.concatenate(self.parts)
         # Neutral zeros; no bias if all are zero.
         self._before = np.where(before == 0.0, 0.0, before) if before.any() else None
@@ -207,7 +211,11 @@ class AffineWorkspace:
 
 
 class AffineStream:
-    """The stream of a robot without mechanisms, as :class:`~.program.RobotMap`."""
+    """
+    The stream of a robot without mechanisms, as :class:`~.program.RobotMap`.
+
+    Results are overwritten by the next call. Threads must not share it.
+    """
 
     def __init__(self, affine: AffineMap) -> None:
         self._map_into = AffineWorkspace(affine).map_into
@@ -215,7 +223,7 @@ class AffineStream:
         self._flat = self._mapped.reshape(-1)
 
     def forget_solutions(self) -> None:
-        """Nothing is solved."""
+        """Do nothing: nothing is solved."""
 
     def map_state(self, values: Array, report: MapReport | None = None) -> Array:
         """Map one state; see :meth:`~.program.RobotMap.map_state`."""

@@ -9,7 +9,7 @@ The functions are compiled once per structure. The numbers are inputs: tuning do
 There are two functions with the same arguments. The first one is a single expression that iterates
 from the last solutions, without a search. If it leaves a mechanism unsolved, the second one is
 called, which uses the full solver. A stream keeps the last solutions; the C export compiles the
-same functions, so their inputs and outputs are fixed.
+same functions, so their inputs, outputs and order of numbers are fixed together with its C code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from transmission_bridge.transmissions.robot.affine_map import AffineMap, Affine
 from transmission_bridge.transmissions.robot.table import Binding, RobotTable
 from transmission_bridge.types import Array
 
-#: Rows of a state.
+#: Rows of a state: position, velocity and effort.
 ROWS = 3
 
 
@@ -44,8 +44,10 @@ class _MechanismStructure(NamedTuple):
     """
     The structure of a mechanism in a robot.
 
-    ``near`` and ``step`` are the functions of ``Part``. ``inputs`` and ``outputs`` are indices in
-    the robot's arrays; ``selected`` are the indices of these outputs in the mechanism.
+    ``near`` and ``step`` are the functions of its :class:`~.mechanism.solver.Solver` without and
+    with the full solver. ``inputs`` and ``outputs`` are indices in the robot's arrays;
+    ``selected`` are the indices of these outputs in the mechanism. It is a key of the cache of
+    compiled functions.
     """
 
     near: Any
@@ -251,7 +253,8 @@ class RobotMap:
     Maps the three interfaces of a JointState for a stream. Threads must not share it.
 
     The affine part of the robot is one map of all three interfaces. All mechanisms are compiled
-    into one function together with it. The last solution is the warm start of the next one.
+    into one function together with it. The last solution is the warm start of the next one. The
+    bridge and recordings call it through :meth:`RobotTransmissions.stream`.
     """
 
     def __init__(self, robot: RobotTable, direction: Direction) -> None:
@@ -304,7 +307,8 @@ class RobotFunction:
     A robot's compiled map of one state after the other, with the last solutions as warm starts.
 
     A call costs a quarter of a microsecond; with one function for the whole robot, a robot with
-    mechanisms is as fast as one without. Threads must not share it.
+    mechanisms is as fast as one without. :class:`RobotMap` and the compiler, to compute what its C
+    code must return, call it. Threads must not share it.
     """
 
     def __init__(self, program: RobotProgram) -> None:
@@ -312,17 +316,18 @@ class RobotFunction:
         self.bindings = program.bindings
         near, full = program.near, program.full
         given: Array = np.full(near.numel_in(0), np.nan).reshape(len(FIELDS), -1)
-        #: Positions at which velocities and efforts of commands are mapped.
+        #: Positions at which velocities and efforts of commands are mapped; the caller writes them
+        #: before :meth:`map_rows`.
         self.places: Array = np.full_like(given[:2], np.nan)
-        #: Rows position, velocity and effort of the output space.
+        #: Rows position, velocity and effort of the output space; each call overwrites them.
         self.mapped: Array = np.full(near.numel_out(0), np.nan).reshape(len(FIELDS), -1)
-        #: Status bits of each mechanism; 0 means success.
+        #: Status bits of each mechanism in the last call; 0 means success.
         self.status: Array = np.zeros(len(program.bindings))
         start = np.full(near.numel_in(2), np.nan)
         numbers = np.array(program.numbers)
         inputs = dict(enumerate((given, self.places, start, numbers, *program.tables)))
         self._near = CasadiCall(near, inputs, {0: self.mapped, 1: self.status})
-        self._look = CasadiCall(full, inputs, dict(enumerate(self._near.outputs)))
+        self._full = CasadiCall(full, inputs, dict(enumerate(self._near.outputs)))
         self._start = start
         # A copy between buffers costs a third of a copy between arrays.
         self._values_memory, self._start_memory = given.reshape(-1).data, start.data
@@ -338,7 +343,7 @@ class RobotFunction:
         self._values_memory[:] = self._given_memory
         self._near.run()
         if self._doubt[0] < 0.0:
-            self._look.run()
+            self._full.run()
         if len(self._start):
             self._start_memory[:] = self._next
         if self._doubt[0] != 0.0 and report is not None:

@@ -1,7 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Actuator positions that satisfy the limits of their joints, compared with their own limits."""
+"""
+Actuator positions that satisfy the limits of their joints, compared with their own limits.
+
+The builder and tuning reject transmissions with disjoint ranges. Tools and kinematics compute
+limits from the samples and boxes. Samples are grids, without randomness.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,8 @@ from transmission_bridge.types import Array
 #: Rounding tolerance of a limit.
 _ROUNDING = 1e-9
 
-#: Samples per coordinate for a varying ratio, by the number of coordinates; for more of them.
+#: Samples per coordinate for a varying ratio, by the number of coordinates; for more of them. They
+#: decide how close the rejected ranges are to exact.
 _POINTS, _FEWEST = {1: 201, 2: 21, 3: 9, 4: 5}, 3
 
 
@@ -52,8 +58,8 @@ def find_disjoint_ranges(
         box = np.full(m, -np.inf), np.full(m, np.inf)
         with np.errstate(all='ignore'):
             if transmission.is_constant and (of_joints[0] <= of_joints[1]).all():
-                origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
-                ends = image_box((np.array(units) - origin).T, *of_joints)
+                origin, *moved = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
+                ends = image_box((np.array(moved) - origin).T, *of_joints)
                 box = ends[0] + origin, ends[1] + origin
             elif len(samples := sample_allowed_positions(transmission, *of_joints)):
                 ends = samples.min(axis=0), samples.max(axis=0)
@@ -114,7 +120,13 @@ def sample_box(lower: Array, upper: Array) -> Array:
 
 
 def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the smallest box ``(..., n)`` twice around ``{M x : lower <= x <= upper}``."""
+    """
+    Return the ends ``(..., n)`` of the smallest box around ``{M x : lower <= x <= upper}``.
+
+    :param matrix: ``M``, shape ``(..., n, m)``.
+    :param lower: Lower ends, shape ``(m,)``; infinite without a limit.
+    :param upper: Upper ends.
+    """
     with np.errstate(invalid='ignore'):  # zero times infinity: no dependence
         at_lower, at_upper = (np.where(matrix == 0.0, 0.0, matrix * x) for x in (lower, upper))
     is_rising = matrix > 0.0

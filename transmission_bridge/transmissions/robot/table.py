@@ -5,6 +5,8 @@
 A robot as one table: names, order, transmissions, live numbers, and its maps.
 
 A :class:`Binding` is a row: a transmission with its live numbers and the indices of its members.
+The builder makes rows, :func:`order_members` adds the indices, and all rooms read them. Orders of
+joints and actuators are those of users' arrays and messages, so they are fixed.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ class Binding:
     """
     A transmission and the indices of its members in the robot's arrays, both in role order.
 
-    ``tunables`` are its live numbers. ``units`` are the driver units by actuator name, if it sets
-    any. ``by_role`` are the interfaces that pass from actuator to joint by role, unmapped.
-    ``owned`` states for each actuator whether commands to it come from this transmission: several
-    transmissions may read an actuator, only one commands it. ``passive`` are the joints that it
-    moves but that cannot be commanded.
+    It is immutable; rows of the builder have no indices yet. ``tunables`` are its live numbers.
+    ``units`` are the driver units by actuator name, if it sets any. ``by_role`` are the interfaces
+    that pass from actuator to joint by role, unmapped. ``owned`` states for each actuator whether
+    commands to it come from this transmission: several transmissions may read an actuator, only
+    one commands it. ``passive`` are the joints that it moves but that cannot be commanded.
     """
 
     spec: TransmissionSpec
@@ -129,14 +131,16 @@ def place_members(
     )
 
 
+#: Description of a flag, for users.
 _FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
 
 
 class RobotTable:
     """
-    Joints, actuators, and the transmissions between them. Immutable.
+    Joints, actuators, and the transmissions between them. Immutable, except for caches.
 
-    ``bindings`` hold each transmission with the indices of its joints and actuators.
+    ``bindings`` hold each transmission with the indices of its joints and actuators. Only the
+    constructor of a subclass, ``RobotTransmissions``, replaces them, to add units.
     """
 
     def __init__(
@@ -149,7 +153,7 @@ class RobotTable:
         self.actuator_names = actuator_names
         #: Each transmission with the indices of its joints and actuators.
         self.bindings = bindings
-        #: Built at first use: a part of a robot needs few of them.
+        #: Cache of :meth:`affine`, built at first use: a part of a robot needs few of them.
         self._affine: dict[tuple[Direction, str], AffineMap] = {}
         self._mechanisms = tuple(
             binding

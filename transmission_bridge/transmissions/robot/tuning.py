@@ -1,7 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Applies parameter values of users to transmissions."""
+"""
+Applies parameter values of users to transmissions, and compares ratios before and after.
+
+``RobotTransmissions.with_parameters`` retunes; the gate's guard of tuning and ``tune`` compare.
+Users spell the names of parameters. A rejected value leaves the robot unchanged, because tuning
+returns new rows.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +34,8 @@ from transmission_bridge.transmissions.robot.table import Binding, RobotTable
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 from transmission_bridge.types import Array
 
-#: Magnitudes of reductions that can be set.
+#: Magnitudes of reductions that can be set, also in C.
 RATIOS = 1e-6, 1e6
-
 
 #: Share of the largest ratio below which a difference is a rounding error.
 _ROUNDING = 1e-9

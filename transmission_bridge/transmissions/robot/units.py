@@ -7,6 +7,11 @@ Units of the numbers that drivers exchange with actuators.
 A driver's number times a scale is the number at the motor in SI. Position, velocity and effort
 have separate scales, because drivers mix units: turns, revolutions per minute, ampere.
 Accelerations are in the unit of velocity per second.
+
+Units belong to the table of a robot, a set for each actuator that has any, and maps are in SI. The
+bridge, drivers in Python and the ros2_control component of ``compile`` apply the scales where
+numbers come in and go out. URDFs and the option ``actuator_units`` spell the names of units,
+parameters and constants, so these are fixed.
 """
 
 from __future__ import annotations
@@ -30,7 +35,9 @@ _OF_POSITION: dict[str, float | str] = {
     'mm': 1e-3,
 }
 
-#: Unit parameters of an actuator; for each unit its scale, or the constant that determines it.
+#: Unit parameters of an actuator; for each unit its scale, or the constant that determines it. The
+#: order is that of :attr:`ActuatorUnits.all_units`, and a key is a field of :class:`ActuatorUnits`
+#: with ``_unit``.
 UNITS: dict[str, dict[str, float | str]] = {
     'position_unit': _OF_POSITION,
     'velocity_unit': {
@@ -46,7 +53,7 @@ UNITS: dict[str, dict[str, float | str]] = {
     },
 }
 
-#: Constants that some of the units need.
+#: Constants that some of the units need, with their sentences for users.
 CONSTANTS = {
     'ticks_per_turn': 'Ticks of the encoder, or steps of the motor, for each turn.',
     'torque_constant': 'Effort for each ampere [N m/A or N/A].',
@@ -84,7 +91,11 @@ class DriverUnit:
 
 @dataclass(frozen=True, slots=True)
 class ActuatorUnits:
-    """Driver units of one actuator; ``slides`` is ``None`` if the units leave it open."""
+    """
+    Driver units of one actuator, SI by default; the first three fields are those of :data:`UNITS`.
+
+    ``slides`` is whether the actuator is linear, ``None`` if the units leave it open.
+    """
 
     position: DriverUnit = DriverUnit()
     velocity: DriverUnit = DriverUnit()
@@ -93,7 +104,7 @@ class ActuatorUnits:
 
     @property
     def all_units(self) -> tuple[DriverUnit, DriverUnit, DriverUnit]:
-        """Units of position, velocity and effort."""
+        """Units of position, velocity and effort: the rows of a state, and the order of UNITS."""
         return self.position, self.velocity, self.effort
 
     @property
