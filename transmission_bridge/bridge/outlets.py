@@ -82,7 +82,7 @@ class TrajectoryOutlet:
             self._scales = units.scales[rows][:, np.newaxis, self._places]
 
     def make_message(self, motion: Motion, shift: Array | None, stamp: Stamp) -> Outgoing:
-        """Return the trajectory; header and times are those of the joints."""
+        """Return the trajectory, with the header and the times of the joints."""
         assert motion.trajectory is not None
         # A copy of the numbers, because the indices are a list.
         (record, filled, _), numbers = motion.trajectory, motion.sent[..., self._places]

@@ -120,7 +120,7 @@ def subscribe_bytes(
     """
     Return a new subscription of serialised messages.
 
-    The arguments are those of :func:`describe_ros_endpoint`.
+    Arguments as in :func:`describe_ros_endpoint`.
 
     :raises ParameterError: If its ``qos_overrides`` is invalid.
     """

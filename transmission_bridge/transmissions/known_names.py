@@ -61,9 +61,9 @@ def find_known_name(name: str) -> str:
     """
     Return the meaning of the known name that is closest to a name.
 
-    Case and separators are ignored; the likeness is that of :mod:`difflib`. The complete name is
-    compared first, then each word. ``reduction``, ``ratio``, ``limit`` and a bound of a quantity
-    decide: ``max_motor_velocity`` is a limit. Otherwise all words must have one meaning:
+    Case and separators are ignored; the likeness is computed by :mod:`difflib`. The complete name
+    is compared first, then each word. ``reduction``, ``ratio``, ``limit`` and a bound of a
+    quantity decide: ``max_motor_velocity`` is a limit. Otherwise all words must have one meaning:
     ``max_gain`` and ``offset_x`` are other numbers. ``position`` alone is also another number.
 
     :returns: ``mechanical_reduction``, ``offset``, ``limit``, ``reversed``, or the name of a unit

@@ -454,7 +454,7 @@ class States:
     def _find_timeouts(self) -> Array:
         """Return the timeout of each number [s]."""
         if self._timeouts is None:
-            # The number of nobody is that of the last one.
+            # The number of nobody is the last one.
             drivers = (*self._drivers.values(), self._stranger)
             self._timeouts = np.array([driver.timeout for driver in drivers])[self._givers]
         return self._timeouts

@@ -39,7 +39,7 @@ from transmission_bridge.transmissions import Binding, ParameterPath, RobotTrans
 from transmission_bridge.types import Array
 
 #: Names of the stops of a joint by side: against and along its positive direction. The order is
-#: that of :class:`OptionRange`.
+#: the one of :class:`StopRange`.
 SIDES = {-1: 'lower', 1: 'upper'}
 
 #: Largest difference between stops and limits of a turning joint [rad], and of a sliding joint as

@@ -129,7 +129,7 @@ class CompiledLiveNumbers:
         """
         Return the numbers of the functions for values of the live numbers.
 
-        The operations are those of the C code, in their order.
+        They are computed by the operations of the C code, in their order.
         """
         result = self.values.copy()
         now = dict(zip((tunable.name for tunable in self.tunables), values, strict=True))

@@ -168,7 +168,7 @@ def _list_transmission(binding: Binding) -> Iterator[tuple[str, Any]]:
 def _list_parameters(
     prefix: str, parameters: Sequence[ParameterSpec]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the texts of elements; those of one name are numbered."""
+    """Yield the texts of elements; equal names are numbered."""
     names = [parameter.name for parameter in parameters]
     for index, parameter in enumerate(parameters):
         name = parameter.name

@@ -133,7 +133,7 @@ def _read_loops(robot: RobotDescription, source: str | None) -> LoopFile:
 def _read_motors(
     robot: RobotDescription, pairs: Sequence[str], found: LoopFile
 ) -> dict[str, LoopMotor]:
-    """Return the motors of ``JOINT=MOTOR`` by joint; without a name a motor has that of a file."""
+    """Return the motors of ``JOINT=MOTOR`` by joint; an empty MOTOR keeps the name of the file."""
     joints = [joint.name for joint in robot.joints if joint.is_scalar]
     motors = {}
     for pair in pairs:

@@ -129,9 +129,10 @@ def write_loop_transmissions(
 
 def _new_name(wanted: str, taken: set[str]) -> str:
     """Return a name that is not taken, and take it."""
-    name, number = re.sub(r'\W+', '_', wanted), 2
+    clean = name = re.sub(r'\W+', '_', wanted)
+    number = 2
     while name in taken:
-        name, number = f'{wanted}_{number}', number + 1
+        name, number = f'{clean}_{number}', number + 1
     taken.add(name)
     return name
 
