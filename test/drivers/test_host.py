@@ -390,7 +390,7 @@ def test_hardware_that_fails_is_opened_again_and_holds():
         assert (facts.life, facts.failure) == ('active', '')
         assert driver.written == []
         assert made.states[0].forgotten.all()
-        assert ('info', "driver 'arm' works again") in made.reports
+        assert ('info', "driver 'arm' works again, without commands") in made.reports
 
 
 def test_hardware_that_fails_can_be_deactivated_meanwhile():

@@ -54,7 +54,7 @@ class CoupledJoints:
     :param joints: Their indices.
     :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
     :param constants: ``J`` and joint offset if the ratio is constant, else ``None``.
-    :param alone: The map of each joint alone, if the ratio varies and each joint determines it.
+    :param alone: The map of each joint that can be mapped alone; a joint that needs others is left out.
     """
 
     binding: Binding
@@ -75,7 +75,8 @@ class RobotFacts:
         topic-based hardware component sends one message for the whole robot.
     :ivar chooses: Whether one of several interfaces of a joint is chosen.
     :ivar timeouts: Command timeout of each joint [s]; 0: never.
-    :ivar joint_speeds: Velocity limits of the joints [rad/s or m/s], infinite: none.
+    :ivar joint_speeds: Velocity limits of the joints [rad/s or m/s], infinite: none; also if
+        ``limits`` is ``off``.
     :ivar joint_bounds: Lower and upper limits of the joints, shape ``(2, 4, n_joints)``; infinite
         if ``limits`` is ``off``.
     :ivar motor_bounds: Limits of the actuators in SI, shape ``(2, 4, n_actuators)``, the same.

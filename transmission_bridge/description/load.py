@@ -137,7 +137,7 @@ def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
         drafts.append(read_ros1_transmission(walker, element))
     if known is not None:
         driven = {joint for draft in drafts for joint in draft.rejection.joints}
-        check_block_joints(blocks, driven, known, findings)
+        check_spec_joints(blocks, driven, known, findings)
     add_implied_actuators(drafts, findings)
     independent = {x.name for block in blocks for x in block.components if x.mimic is False}
     transmissions, rejected = accept_specs(drafts, known, findings, independent)
@@ -160,7 +160,7 @@ def _load_robot(robot: Element, findings: Findings) -> RobotDescription:
 # others are warnings, and errors in strict mode.
 
 
-def check_block_joints(
+def check_spec_joints(
     blocks: Sequence[Ros2ControlSpec],
     driven: Collection[str],
     joints: UrdfJoints,

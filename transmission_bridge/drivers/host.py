@@ -392,7 +392,9 @@ class DriverHost:
             return
         if is_read and is_written:
             if self._failure and now - self._failing_since > self._patience:
-                self._report('works', 'info', f'{self._title} works again')
+                # A write that failed is not repeated, so it may fail again.
+                left = ', without commands' if np.isnan(self._active.rows).all() else ''
+                self._report('works', 'info', f'{self._title} works again{left}')
             self._succeeded, self._failure = now, ''
             if now >= self._status_due:
                 self._status_due = now + STATUS

@@ -33,7 +33,7 @@ from transmission_bridge.kinematics.device import (
 from transmission_bridge.kinematics.joint import LinkId
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.spatial import apply_matrix
-from transmission_bridge.transmissions import as_values, RobotTransmissions
+from transmission_bridge.transmissions import as_map_values, RobotTransmissions
 from transmission_bridge.transmissions.robot import image_box, RobotTable
 from transmission_bridge.types import Array
 
@@ -131,7 +131,7 @@ class ActuatorDevice:
         :returns: Shape ``(..., m)`` [rad or m]; NaN if there is no solution.
         :raises ShapeError: If ``q`` or ``guess`` has another shape.
         """
-        values = as_values('q', q, self.device.dof)
+        values = as_map_values('q', q, self.device.dof)
         rest = np.zeros((*values.shape[:-1], len(self.companions)))
         near = None if guess is None else self._read_actuator_values('guess', guess)
         q_all = np.concatenate([values, rest], axis=-1)
@@ -206,7 +206,7 @@ class ActuatorDevice:
         :raises ShapeError: If ``wrench`` or ``a`` has another shape.
         """
         transposed = np.swapaxes(self.base_j_end(a), -1, -2)
-        return apply_matrix(transposed, as_values('wrench', wrench, 6))
+        return apply_matrix(transposed, as_map_values('wrench', wrench, 6))
 
     @property
     def bounds(self) -> tuple[Array, Array]:
@@ -265,7 +265,7 @@ class ActuatorDevice:
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'
 
     def _read_actuator_values(self, argument: str, values: npt.ArrayLike) -> Array:
-        return as_values(argument, values, len(self.actuator_names))
+        return as_map_values(argument, values, len(self.actuator_names))
 
     def _compute_limits(self, kind: str, a: npt.ArrayLike | None = None) -> Array:
         """Return the largest values at one configuration, NaN if they depend on an unknown one."""

@@ -29,7 +29,7 @@ from transmission_bridge.kinematics.tree import (
     KinematicTree,
     number_joints,
 )
-from transmission_bridge.transmissions import as_values
+from transmission_bridge.transmissions import as_map_values
 from transmission_bridge.types import Array
 
 
@@ -525,7 +525,7 @@ class JointDevice:
     def _read_configuration(self, q: Configuration) -> Array:
         if isinstance(q, State):
             return self.get_q(q)
-        return as_values('q', q, self.n_positions)
+        return as_map_values('q', q, self.n_positions)
 
     def _get_path(self, start: LinkId, goal: LinkId) -> KinematicPath:
         """Return the path between two links, compiled once."""

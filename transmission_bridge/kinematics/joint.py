@@ -42,7 +42,7 @@ from transmission_bridge.spatial import (
     skew_matrix,
     twist_transform,
 )
-from transmission_bridge.transmissions import as_values
+from transmission_bridge.transmissions import as_map_values
 from transmission_bridge.types import Array
 
 #: A link's name, or its number in a model.
@@ -579,9 +579,9 @@ class Joint:
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
         relative = apply_matrix(subspace, self._own_part(dq, 'dq'))
-        moved = as_values('parent_velocity', parent_velocity, 6)
+        moved = as_map_values('parent_velocity', parent_velocity, 6)
         velocity = apply_matrix(transport, moved) + relative
-        moved = as_values('parent_acceleration', parent_acceleration, 6)
+        moved = as_map_values('parent_acceleration', parent_acceleration, 6)
         acceleration = apply_matrix(transport, moved) + cross_motion(velocity, relative)
         if ddq is not None:
             acceleration = acceleration + apply_matrix(subspace, self._own_part(ddq, 'ddq'))
@@ -629,7 +629,7 @@ class Joint:
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
         """
         subspace = self.motion_subspace(on, applied_by, q)
-        return apply_matrix(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
+        return apply_matrix(np.swapaxes(subspace, -1, -2), as_map_values('wrench', wrench, 6))
 
     def with_limits(
         self,

@@ -136,7 +136,7 @@ class TransmissionBridge(LifecycleNode):
         ``parameter_overrides``.
     :ivar life_state: ``unconfigured``, ``inactive``, ``active`` or ``finalized``; changes at the
         end of each transition.
-    :ivar failure: Reason why the last transition failed; empty if it succeeded.
+    :ivar failure: Reason why the last transition failed, until it is configured or activated.
     :ivar tuned_findings: Numbers of ``tuned_file`` that were rejected at configure.
     :raises ParameterError: If a parameter has a value of the wrong type.
     """

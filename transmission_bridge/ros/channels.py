@@ -174,8 +174,8 @@ class InputTopics:
     :ivar replace_stamp: See :meth:`StampFilter.replace_stamp`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
-    :ivar statistics: Counts by topic, also by the one of a hosted driver; only receivers write
-        them.
+    :ivar statistics: Counts by topic, also by the one of a hosted driver. Receivers, the filter of
+        stamps and :meth:`open_topics` write them.
     :ivar subscriptions: Subscriptions by topic; names are before remapping.
     """
 
@@ -292,7 +292,8 @@ class InputTopics:
         Return a function that counts samples, and rejects and logs the bad ones.
 
         :param topic: The topic that they have, or would have.
-        :param take: Called with each sample and the time of receipt.
+        :param take: Called with each sample and the time of receipt. A sample is a message as bytes,
+            or a tuple of a hosted driver, for which the session calls this function.
         :param time: Returns this time [s].
         :param commands: Whether the samples are commands.
         """

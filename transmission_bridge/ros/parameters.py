@@ -4,9 +4,9 @@
 """
 Declare, check and tune the parameters of the nodes.
 
-Both nodes declare by this module, the bridge's node first its options, then at configure the
-numbers of transmissions. Names, types and descriptions are public. Only live parameters have
-memory: the numbers that were set since the start.
+``bridge_node`` and ``driver_node`` declare by this module, the first its options, then at
+configure the numbers of transmissions. Names, types and descriptions are public. Live parameters
+remember the numbers that were set since the start.
 """
 
 from __future__ import annotations
@@ -242,8 +242,9 @@ def fix_use_sim_time(node: Node) -> None:
 
 # -- Parameters of the transmissions -------------------------------------------------------------
 #
-# Declared at configure, tuned while active, undeclared at cleanup. Values of the parameter file
-# override values of the URDF, and values set since the start override both. All values are
+# Declared at configure, tuned while active, undeclared at cleanup. Values of the URDF, of
+# ``tuned_file``, of the parameter file and those set since the start override each other in this
+# order. All values are
 # validated as one set.
 
 
@@ -297,8 +298,8 @@ class LiveNodeParameters:
         Declare the parameters of a robot and return it with their values.
 
         :param robot: The robot with the numbers of its URDF.
-        :param in_tuned_file: Returns the numbers of ``tuned_file``, by those of the parameter
-            file.
+        :param in_tuned_file: Is called with the numbers of the parameter file, and returns those of
+            ``tuned_file``.
         :raises ParameterError: If a value cannot be used. Then nothing is declared.
         """
         names = list_parameter_names(robot)

@@ -4,10 +4,11 @@
 """
 Run a node as a process: memory, executor and exit code; work around faults of rclpy.
 
-Each workaround has its reason: an issue, and the versions of rclpy that need it. A test in
+Each workaround of rclpy has its reason: an issue, and the versions that need it. A test in
 ``test/ros/test_rclpy_faults.py`` shows the fault in plain rclpy, and fails when the workaround is
 no longer needed. No other module uses private names of rclpy. The programs in ``main`` call
-:func:`run` in the main thread of a process, once. rclpy is imported inside functions:
+:func:`run` in the main thread of a process, once; tests call the rest. Users choose ``executor``
+by its words; these and the exit codes are fixed, times and thresholds are free. rclpy is imported inside functions:
 :func:`run` must handle signals before that slow import, or an early signal would cause a
 traceback.
 """
@@ -109,6 +110,15 @@ def available_executors() -> tuple[str, ...]:
     return ('events', 'single_threaded')
 
 
+def find_executor(executor: str) -> str:
+    """Return an available executor for a word of the user; errors as :func:`spin_node`."""
+    available = available_executors()
+    name = available[0] if executor == 'auto' else executor
+    if name not in available:
+        raise UnknownNameError('executor', executor, ('auto', *available))
+    return name
+
+
 def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None) -> None:
     """
     Run the callbacks of a node until its context is shut down or a stop is requested.
@@ -123,10 +133,7 @@ def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = 
     :param stop: Stops it at once, from any thread.
     :raises UnknownNameError: If the executor is not available.
     """
-    available = available_executors()
-    name = available[0] if executor == 'auto' else executor
-    if name not in available:
-        raise UnknownNameError('executor', executor, ('auto', *available))
+    name = find_executor(executor)
     from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
     stop = stop or StopRequest()
@@ -251,6 +258,7 @@ def run(
         with ExitStack() as ends:
             ends.callback(rclpy.try_shutdown)
             try:
+                executor = find_executor(executor)
                 node = make_node()
             except TransmissionBridgeError as error:
                 rclpy.logging.get_logger('transmission_bridge').fatal(str(error))

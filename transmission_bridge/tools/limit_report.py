@@ -33,7 +33,7 @@ from transmission_bridge.tools.units import (
     UNKNOWN_UNIT,
 )
 from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
-from transmission_bridge.transmissions.robot import image_box, sample_allowed_positions, sample_box
+from transmission_bridge.transmissions.robot import image_box, sample_box, sample_mapped_positions
 from transmission_bridge.types import Array
 
 #: Names of the limits of a member: keys of the JSON and titles of ``check``, in the order of the
@@ -220,7 +220,7 @@ def _compute_limits(
         position = _compute_ends(ends if (lower <= upper).all() else (), (m,))
         left = np.stack(_map_box(jacobian[0], *bounds[:2])) + rest
     else:
-        a = sample_allowed_positions(transmission, lower, upper)
+        a = sample_mapped_positions(transmission, lower, upper)
         jacobian = compute_gain_ratios(transmission, a).jacobian
         jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
         position, lost = _compute_ends(a, (m,)), 1.0 - len(jacobian) / len(a) if len(a) else 0.0
@@ -231,14 +231,12 @@ def _compute_limits(
     force = _compute_ends(effort_box(jacobian, effort), (m,))
     within = np.outer([-math.inf, math.inf, math.inf, math.inf], np.ones(n))
     if np.isfinite(bounds).any():
-        rates = compute_reported_joint_limits(GainRatios(jacobian), *bounds[2:])
+        rates = report_joint_limits(GainRatios(jacobian), *bounds[2:])
         within = np.stack([*left, *(rate.min(axis=0, initial=math.inf) for rate in rates)])
     return np.stack([position, speed, force]), ratio, lost, within
 
 
-def compute_reported_joint_limits(
-    ratios: GainRatios, speed: Array, effort: Array
-) -> tuple[Array, Array]:
+def report_joint_limits(ratios: GainRatios, speed: Array, effort: Array) -> tuple[Array, Array]:
     """
     Return the largest speeds and efforts of joints, each for the best motion of the others.
 
@@ -354,7 +352,7 @@ def _compute_reach(transmission: Transmission, box: Array) -> tuple[float, Array
     if transmission.is_constant or not np.isfinite(box).all() or (lower >= upper).any():
         return 1.0, ends
     if transmission.n_actuators < len(lower):  # most positions in the box contradict each other
-        a = sample_allowed_positions(transmission, lower, upper)
+        a = sample_mapped_positions(transmission, lower, upper)
         share, samples = 1.0, transmission.actuator_to_joint('position', a)[:, : len(lower)]
         reached = np.stack([samples.min(axis=0), samples.max(axis=0)], axis=-1) if len(a) else ends
     else:

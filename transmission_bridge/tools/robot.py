@@ -48,7 +48,7 @@ def read_robot_file(name: str) -> bytes:
     """
     Return the content of a file or a pipe.
 
-    :returns: At most one byte more than a description may have.
+    :returns: At most one byte more than a description may have, so that its size is refused.
     :raises UsageError: If it cannot be read.
     """
     try:

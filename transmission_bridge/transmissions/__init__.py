@@ -36,7 +36,7 @@ from transmission_bridge.transmissions.spec_reader import (
     SpecReader as SpecReader,
 )
 from transmission_bridge.transmissions.transmission import (
-    as_values as as_values,
+    as_map_values as as_map_values,
     Transmission as Transmission,
 )
 from transmission_bridge.transmissions.tunable import (

@@ -27,7 +27,7 @@ from transmission_bridge.errors import counted, ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, find_quantity, Quantity
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
+from transmission_bridge.transmissions.transmission import as_map_values, as_real, Transmission
 from transmission_bridge.transmissions.tunable import as_floats, LiveNumber, ParameterPath
 from transmission_bridge.types import Array
 
@@ -232,7 +232,7 @@ class LinearTransmission(Transmission):
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """Return the constant ``J``, repeated along the batch axes."""
-        position = as_values('actuator_position', actuator_position, self.n_actuators)
+        position = as_map_values('actuator_position', actuator_position, self.n_actuators)
         return np.broadcast_to(self._matrix, (*position.shape[:-1], *self._matrix.shape)).copy()
 
 
@@ -445,7 +445,7 @@ class DifferentialTransmission(_PairTransmission):
         """
         if self._passes_encoders and interface == 'absolute_position':
             find_quantity(interface, direction)
-            return as_values('values', values, 2).copy()
+            return as_map_values('values', values, 2).copy()
         return super().map(direction, interface, values, **options)
 
 

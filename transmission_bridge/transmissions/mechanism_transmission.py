@@ -22,7 +22,7 @@ from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
 from transmission_bridge.transmissions.domain import Domain, MapReport
 from transmission_bridge.transmissions.linear import as_gears
-from transmission_bridge.transmissions.transmission import as_values, GEARS, Transmission
+from transmission_bridge.transmissions.transmission import as_map_values, GEARS, Transmission
 from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class MechanismTransmission(Transmission):
 
 
 def _require_shape(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    array = as_values(name, values, shape[-1])
+    array = as_map_values(name, values, shape[-1])
     if array.shape != shape:
         raise ShapeError(name, expected=str(shape), found=array.shape)
     return array

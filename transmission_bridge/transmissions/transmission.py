@@ -187,7 +187,7 @@ class Transmission(metaclass=_ImmutableMeta):
         :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
         """
         quantity = find_quantity(interface, direction)
-        given = as_values('values', values, self.members[direction != ACTUATOR_TO_JOINT])
+        given = as_map_values('values', values, self.members[direction != ACTUATOR_TO_JOINT])
         if not self.is_constant:
             require_map_arguments(interface, direction, at=at, rate=rate)
         options = {'at': at, 'rate': rate, 'guess': guess, 'report': report}
@@ -233,7 +233,7 @@ class Transmission(metaclass=_ImmutableMeta):
         :returns: Shape ``(..., n_joints, n_actuators)``.
         :raises ShapeError: If the last axis has another length.
         """
-        position = as_values('actuator_position', actuator_position, self.n_actuators)
+        position = as_map_values('actuator_position', actuator_position, self.n_actuators)
         return compute_slope(self, ACTUATOR_TO_JOINT, position)
 
     def __repr__(self) -> str:
@@ -273,7 +273,7 @@ def as_real(name: str, values: npt.ArrayLike) -> Array:
     return array.astype(np.float64, copy=False)
 
 
-def as_values(name: str, values: npt.ArrayLike, length: int) -> Array:
+def as_map_values(name: str, values: npt.ArrayLike, length: int) -> Array:
     """
     Return ``values`` as float64 with a last axis of this length.
 

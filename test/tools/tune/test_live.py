@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.tune.model import ChangeNotPossible
+from transmission_bridge.tools.tune.model import TuneNotPossible
 from transmission_bridge.tools.tune.robots import TuneBridgeRobot
 
 ARM = resource('urdf', 'arm.urdf')
@@ -76,7 +76,7 @@ def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
     # Somebody else's change is not a step of the page.
     assert peer.set_parameters({OFFSET: -0.1}).successful
     robot.until(lambda: robot.model.find_value(OFFSET) == -0.1)
-    with pytest.raises(ChangeNotPossible):
+    with pytest.raises(TuneNotPossible):
         robot.model.list_step_values()
     # A motor is unknown after the timeout of its driver, and known again when it is heard.
     robot.until(lambda: robot.pan[0] == -0.1)

@@ -18,7 +18,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.files import read_parameter_file
-from transmission_bridge.tools.tune.model import ChangeNotPossible, TuneModel
+from transmission_bridge.tools.tune.model import TuneModel, TuneNotPossible
 from transmission_bridge.tools.tune.robots import compute_tune_start_position, TuneFileRobot
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -78,7 +78,7 @@ def test_turns_wrong_of_a_matrix_is_its_row_and_of_no_transmission_nothing():
     values = model.compute_reversal('one', np.zeros(3))
     assert set(values.values()) == {-0.01, -0.002}
     assert {name.split('.')[-2] for name in values} == {'joint1'}
-    with pytest.raises(ChangeNotPossible, match='free has no transmission'):
+    with pytest.raises(TuneNotPossible, match='free has no transmission'):
         model.compute_reversal('free', np.zeros(3))
 
 
@@ -91,7 +91,7 @@ def test_undo_sets_what_a_bridge_lost_by_starting_again():
         assert model.find_value(f'{PAN}.offset') == 0.25
     assert model.list_step_values() == {f'{PAN}.offset': 0.5}
     model.finish_step()
-    with pytest.raises(ChangeNotPossible):
+    with pytest.raises(TuneNotPossible):
         model.list_step_values()
 
 
@@ -158,7 +158,7 @@ def test_undo_goes_back_all_the_way(steps):
         model.accept_values(model.list_step_values())
         model.finish_step()
         assert model.find_value(name) == expected
-    with pytest.raises(ChangeNotPossible, match='nothing to undo'):
+    with pytest.raises(TuneNotPossible, match='nothing to undo'):
         model.list_step_values()
 
 
@@ -173,7 +173,7 @@ def test_as_in_the_urdf_takes_back_everything():
     model.accept_values(model.list_reset_values('shoulder_pan_transmission'))
     assert model.list_changes() == {}
     assert model.render_file('x.urdf').lines == ()
-    with pytest.raises(ChangeNotPossible):
+    with pytest.raises(TuneNotPossible):
         model.list_reset_values('shoulder_pan_transmission')
 
 
@@ -212,7 +212,7 @@ def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     robot.move_joint(place, 0.5)
     after = robot.read_state().joints[0]
     np.testing.assert_allclose(after - before, np.eye(6)[place] * 0.5, atol=1e-12)
-    with pytest.raises(ChangeNotPossible, match='reaches this position of wrist_roll'):
+    with pytest.raises(TuneNotPossible, match='reaches this position of wrist_roll'):
         robot.move_joint(place, np.nan)
     robot.move_actuator(0, np.nan)
     np.testing.assert_array_equal(robot.read_state().joints[0], after)

@@ -14,7 +14,7 @@ from transmission_bridge.tools.cli import shorten_end
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import JointShift, Number, Preview
 from transmission_bridge.tools.tune.texts import PageUnits
-from transmission_bridge.transmissions.robot import RatioChange
+from transmission_bridge.transmissions.robot import JacobianChange
 from transmission_bridge.transmissions.tunable import Tunable
 
 HOSTILE = st.text(max_size=80) | st.sampled_from([
@@ -57,7 +57,9 @@ class Reader(HTMLParser):
 @given(HOSTILE)
 def test_a_name_is_never_markup(name):
     """Whatever a name holds, the page has the elements that it would have without it."""
-    preview = Preview(None, (JointShift(name, 0.0, 1.0),), (RatioChange(name, name, 1.0, -1.0),))
+    preview = Preview(
+        None, (JointShift(name, 0.0, 1.0),), (JacobianChange(name, name, 1.0, -1.0),)
+    )
     refused = Preview(None, reason=name)
     number = Number(name, 'rad', Tunable(('joints', name, 'offset'), 0.1, 0.0, 'Offset [rad].'))
     pages = (

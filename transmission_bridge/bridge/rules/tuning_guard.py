@@ -22,7 +22,7 @@ from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import Binding, MapReport
-from transmission_bridge.transmissions.robot import list_changed_ratios
+from transmission_bridge.transmissions.robot import list_changed_jacobians
 from transmission_bridge.types import Array, Mask
 
 #: Largest shift of a position in one change, of joints that turn [rad] and that slide [m].
@@ -70,7 +70,7 @@ def check_tuning(
         try:
             # Commanded joints come first; ignore the passive joints.
             count, both = len(binding.joints), (old, binding.transmission)
-            ratios = list_changed_ratios(former, binding, position)
+            ratios = list_changed_jacobians(former, binding, position)
             places = [one.actuator_to_joint('position', at)[:count] for one in both]
         except Exception as error:  # a plugin's bug rejects the change
             raise _new_error(binding, f'{type(error).__name__}: {error}') from error

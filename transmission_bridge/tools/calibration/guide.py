@@ -4,10 +4,10 @@
 """
 A calibration by hand as a sequence of steps, each with one thing to do.
 
-The step follows from what is known of the arm: nothing has to be stored, and a joint that starts
-again is asked for again. The page of ``tune`` and the screen of ``calibrate`` show the same step.
-They call :meth:`HandGuide.update` before they show it, and change the state by its methods in one
-thread; all texts are free to change.
+The step follows from the answers of the user and what is known of the arm: its number is not
+stored, and a joint that starts again is asked for again. The page of ``tune`` and the screen of ``calibrate`` show the same step.
+They call :meth:`HandGuide.update` before they show it, and change the state by its methods, and
+``wants_limits``, in one thread; all texts are free to change.
 """
 
 from __future__ import annotations
@@ -114,6 +114,10 @@ class HandGuide:
     """
     What the user chose and said, and the step that follows from it and from the arm.
 
+    In the arm it writes ``is_confirmed`` (``None``: not answered; false: a pose is used), and of
+    its joints ``asked`` (``None``: both stops, 0: none), ``sides``, ``poses`` and ``trouble``;
+    readings write the rest.
+
     :param hand: The arm.
     :param pose: Positions of a known pose [rad or m by joint]; others are at zero.
     :param describe_obstacle: Returns why the arm must not be calibrated now, empty if it may.
@@ -122,7 +126,7 @@ class HandGuide:
     :ivar left_out: Names of transmissions that keep their numbers.
     :ivar wants_limits: Whether stops are measured after a pose, as limits of the joints;
         ``calibrate --limits`` writes it before the first step, an act switches it later.
-    :ivar written: What was known when the user wrote it, nothing if the user ended without
+    :ivar written: What was known when the user wrote it, empty if the user ended without
         writing; ``None`` before, and after :meth:`resume`.
     """
 

@@ -39,13 +39,13 @@ from transmission_bridge.kinematics import compute_gain_ratios, compute_lost_gai
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.files import parse_yaml_file
 from transmission_bridge.tools.limit_report import (
-    compute_reported_joint_limits,
     read_reported_limits,
+    report_joint_limits,
 )
 from transmission_bridge.tools.robot import read_robot_file
 from transmission_bridge.tools.units import report_joint_unit
 from transmission_bridge.transmissions import Binding, RobotTransmissions
-from transmission_bridge.transmissions.robot import sample_allowed_positions
+from transmission_bridge.transmissions.robot import sample_mapped_positions
 from transmission_bridge.types import Array
 
 #: The gains of a motor or of a joint, as users spell them.
@@ -317,7 +317,7 @@ def make_card(
     position, reference, ratios = _sample_positions(robot, binding)
     n, m = ratios.jacobian.shape[1:]
     limits = np.array([(motor.velocity, motor.effort) for motor in driving]).T
-    velocity, effort = compute_reported_joint_limits(ratios, *limits)
+    velocity, effort = report_joint_limits(ratios, *limits)
     remark = ''
     if n != m:
         remark = f'{m} motors move {n} joints: inertia and friction stay at the motors'
@@ -404,7 +404,7 @@ def _sample_positions(
     with np.errstate(all='ignore'):
         if not transmission.is_constant:
             start = transmission.joint_to_actuator('position', zero)
-            a = np.vstack([start, sample_allowed_positions(transmission, lower, upper)])
+            a = np.vstack([start, sample_mapped_positions(transmission, lower, upper)])
             a = a[np.isfinite(a).all(axis=-1)]
             q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
         jacobian = compute_gain_ratios(transmission, a).jacobian

@@ -27,7 +27,7 @@ from transmission_bridge.tools.calibration.outcome import name_values
 from transmission_bridge.tools.tune.robots import TuneBridgeRobot
 from transmission_bridge.tools.tune.session import Page
 from transmission_bridge.tools.tune.texts import (
-    escape_text,
+    escape_html,
     format_line,
     format_table,
 )
@@ -106,8 +106,8 @@ class CalibratePanel:
         count = f'<div class="dim count">{count}</div>' if progress else ''
         widgets.add_text(
             f'<div class="tb step">{count}'
-            f'<div class="title">{escape_text(step.title, _HINT)}</div>'
-            f'{escape_text(step.hint, _HINT)}</div>'
+            f'<div class="title">{escape_html(step.title, _HINT)}</div>'
+            f'{escape_html(step.hint, _HINT)}</div>'
             + _format_sweep(None if guide is None else guide.sweep)
         )
         obstacle = '' if guide is None else guide.write_obstacle
@@ -154,7 +154,7 @@ def _format_sweep(sweep: Sweep | None) -> str:
     if sweep is None:
         return ''
     low, high, now = (100.0 * share for share in sweep[:3])
-    texts = ''.join(f'<span>{escape_text(text)}</span>' for text in sweep.texts)
+    texts = ''.join(f'<span>{escape_html(text)}</span>' for text in sweep.texts)
     part = f'<u style="left:{low:.1f}%;width:{high - low:.1f}%"></u>'
     needle = f'<i style="left:calc({now:.1f}% - 2px)"></i>'
     bar = f'<div class="sweep">{part}{needle}</div><div class="ends">{texts}</div>'
@@ -169,5 +169,5 @@ def _format_progress(progress: Sequence[JointProgress]) -> str:
         mark = '▸' if joint.is_here else '✓' if joint.is_known else '○'
         kind = 'here' if joint.is_here else 'good' if joint.is_known else 'dim'
         cells = (f'{mark} {joint.name}', *joint.done, joint.result)
-        rows.append((kind, [*map(escape_text, cells)]))
+        rows.append((kind, [*map(escape_html, cells)]))
     return format_table((('joint', '40%'), *marks, ('result', '20%')), rows, 'joints')

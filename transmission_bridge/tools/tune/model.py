@@ -28,9 +28,9 @@ from transmission_bridge.tools.files import is_parameter_file
 from transmission_bridge.tools.units import list_position_limits, report_joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions, Tunable
 from transmission_bridge.transmissions.robot import (
-    compute_ratios_at,
-    list_changed_ratios,
-    RatioChange,
+    compute_jacobian_at,
+    JacobianChange,
+    list_changed_jacobians,
 )
 from transmission_bridge.types import Array, Mask
 
@@ -52,7 +52,7 @@ _ROUNDING = 1e-9
 Limits = tuple[float, float, str]
 
 
-class ChangeNotPossible(TransmissionBridgeError):
+class TuneNotPossible(TransmissionBridgeError):
     """A change that cannot be proposed; the message is the reason."""
 
 
@@ -91,7 +91,7 @@ class Preview:
 
     robot: RobotTransmissions | None
     shifts: tuple[JointShift, ...] = ()
-    ratios: tuple[RatioChange, ...] = ()
+    ratios: tuple[JacobianChange, ...] = ()
     reason: str = ''
 
 
@@ -183,13 +183,13 @@ class TuneModel:
                 robot.actuator_to_joint('position', position) for robot in (self.robot, tuned)
             )
         shifts: list[JointShift] = []
-        changes: list[RatioChange] = []
+        changes: list[JacobianChange] = []
         names = {self._described[number].transmission for number in values}
         for former, later in zip(self.robot.bindings, tuned.bindings, strict=True):
             if former.spec.name not in names:
                 continue
             try:
-                changes += list_changed_ratios(former, later, position)
+                changes += list_changed_jacobians(former, later, position)
             except Exception as error:  # an error in a plugin
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
@@ -246,7 +246,7 @@ class TuneModel:
         :raises ChangeNotPossible: If there is no step.
         """
         if not self._done:
-            raise ChangeNotPossible('nothing to undo')
+            raise TuneNotPossible('nothing to undo')
         return self._done[-1][1]
 
     def finish_step(self) -> None:
@@ -289,9 +289,9 @@ class TuneModel:
             if binding.spec.type and joint in names:
                 break
         else:
-            raise ChangeNotPossible(f'{joint} has no transmission')
+            raise TuneNotPossible(f'{joint} has no transmission')
         transmission, row = binding.spec.name, names.index(joint)
-        ratios = np.abs(compute_ratios_at(binding, position))
+        ratios = np.abs(compute_jacobian_at(binding, position))
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
         candidates: list[tuple[int, dict[str, float]]] = []
         for names in self._list_sign_candidates(transmission, joint, row):
@@ -302,7 +302,7 @@ class TuneModel:
             if reverses and 0 < len(turned) == n_movers:
                 candidates.append((len(changes) - len(turned), values))
         if not candidates:
-            raise ChangeNotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
+            raise TuneNotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
         return min(candidates, key=lambda candidate: candidate[0])[1]
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
@@ -327,7 +327,7 @@ class TuneModel:
             name: changed[name][0] for name in self._list_names(transmission) if name in changed
         }
         if not values:
-            raise ChangeNotPossible('all numbers have the values of the URDF')
+            raise TuneNotPossible('all numbers have the values of the URDF')
         return values
 
     # -- saving ----------------------------------------------------------------------------------

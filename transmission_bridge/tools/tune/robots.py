@@ -48,7 +48,7 @@ from transmission_bridge.tools.bridge_client import (
 from transmission_bridge.tools.calibration.guide import HandGuide
 from transmission_bridge.tools.calibration.hand import HandCalibration, HandDriverFeed
 from transmission_bridge.tools.calibration.outcome import name_values
-from transmission_bridge.tools.tune.model import ChangeNotPossible, TuneModel
+from transmission_bridge.tools.tune.model import TuneModel, TuneNotPossible
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
@@ -174,7 +174,7 @@ class TuneFileRobot:
         moved[list(binding.actuators)] = actuators
         if not abs(self._compute_joints(moved)[joint] - position) <= _TOLERANCE:
             name = robot.joint_names[joint]
-            raise ChangeNotPossible(f'no position of the motors reaches this position of {name}')
+            raise TuneNotPossible(f'no position of the motors reaches this position of {name}')
         self._position = moved
 
     def close(self) -> None:

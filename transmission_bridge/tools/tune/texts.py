@@ -4,7 +4,7 @@
 """
 Texts of the page as HTML.
 
-Names and sentences come from descriptions and from messages of other nodes. :func:`escape_text`
+Names and sentences come from descriptions and from messages of other nodes. :func:`escape_html`
 processes each of them, so that none can contain markup or control characters. All panels use the
 functions; a kind of a sentence or a row is a class of ``page.css``, such as ``bad``. Texts and
 style are free to change, and nothing is stored.
@@ -32,7 +32,7 @@ STYLE = f'<style>{Path(__file__).with_name("page.css").read_text(encoding="utf-8
 GONE = '<style>.tabler-icon-cloud-check {stroke:#e03131 !important}</style>'
 
 
-def escape_text(text: str, most: int = 48) -> str:
+def escape_html(text: str, most: int = 48) -> str:
     """Return a text as HTML without markup."""
     return html.escape(shorten_end(text, most), quote=True)
 
@@ -85,7 +85,7 @@ def _format_digits(value: float) -> str:
 
 def format_note(text: str, kind: str = '') -> str:
     """Return a sentence as an element, nothing for an empty text."""
-    return text and _format_block([f'<span class="{kind}">{escape_text(text, _SENTENCE)}</span>'])
+    return text and _format_block([f'<span class="{kind}">{escape_html(text, _SENTENCE)}</span>'])
 
 
 def _format_block(lines: Iterable[str]) -> str:
@@ -95,8 +95,8 @@ def _format_block(lines: Iterable[str]) -> str:
 
 def format_line(text: str, kind: str, height: str = 'one') -> str:
     """Return a sentence in one line or ``two``, which is cut; the whole text is its tooltip."""
-    shown = f'<span class="{kind}">{escape_text(text, _SENTENCE)}</span>'
-    return f'<div class="tb {height}" title="{escape_text(text, _TOOLTIP)}">{shown}</div>'
+    shown = f'<span class="{kind}">{escape_html(text, _SENTENCE)}</span>'
+    return f'<div class="tb {height}" title="{escape_html(text, _TOOLTIP)}">{shown}</div>'
 
 
 def format_table(
@@ -110,7 +110,7 @@ def format_table(
         first at the left and the others as numbers.
     :param kind: Another class of the table.
     """
-    names = (f'<th style="width:{width}">{escape_text(name)}</th>' for name, width in heading)
+    names = (f'<th style="width:{width}">{escape_html(name)}</th>' for name, width in heading)
     lines = [f'<tr>{"".join(names)}</tr>']
     for style, (first, *others) in rows:
         span = '' if others else f' colspan="{len(heading)}"'
@@ -145,8 +145,8 @@ def format_bars(
         cells = map(units.format_cell, values, each_unit)
         old = f'{age:.1f}' if math.isfinite(age) else '<span class="bad">never</span>'
         style = 'old' if math.isnan(values[0]) else ''
-        title = f'<span title="{escape_text(name, _SENTENCE)}"><b>{escape_text(name)}</b></span>'
-        lines.append((style, [f'{title} <span class="dim">{escape_text(shown)}</span>']))
+        title = f'<span title="{escape_html(name, _SENTENCE)}"><b>{escape_html(name)}</b></span>'
+        lines.append((style, [f'{title} <span class="dim">{escape_html(shown)}</span>']))
         lines.append((style, [_format_bar(values[0], lower, upper), *cells, old]))
     return format_table(columns, lines)
 
@@ -177,22 +177,22 @@ def format_change(
     :param unit_of: Unit of each joint.
     :param commanded: Joints that are commanded now.
     """
-    lines = [f'<b>{escape_text(title, _SENTENCE)}</b>'] if title else []
+    lines = [f'<b>{escape_html(title, _SENTENCE)}</b>'] if title else []
     lines += [
-        f'{escape_text(".".join(number.tunable.path), _SENTENCE)}: '
-        f'{escape_text(units.format_text(number.tunable.value, number.unit))} → '
-        f'<b>{escape_text(units.format_text(value, number.unit))}</b>'
+        f'{escape_html(".".join(number.tunable.path), _SENTENCE)}: '
+        f'{escape_html(units.format_text(number.tunable.value, number.unit))} → '
+        f'<b>{escape_html(units.format_text(value, number.unit))}</b>'
         for number, value in changes
     ]
     if preview.reason:
         return _format_block(lines) + format_note(preview.reason, 'bad')
     for joint, before, after in preview.shifts:
-        name, unit = f'<b>{escape_text(joint)}</b>', unit_of.get(joint, '')
+        name, unit = f'<b>{escape_html(joint)}</b>', unit_of.get(joint, '')
         if math.isnan(after - before):
             lines.append(f'{name}: its position is unknown')
             continue
         old, new, change = (
-            escape_text(units.format_text(value, unit))
+            escape_html(units.format_text(value, unit))
             for value in (before, after, abs(after - before))
         )
         live = ' <span class="bad">commanded now</span>' if joint in commanded else ''
@@ -203,7 +203,7 @@ def format_change(
         how = f'moves {share} times as far' if share else 'is moved'
         if ratio.before * ratio.after < 0.0:
             how = '<span class="care">turns the other way</span>'
-        lines.append(f'{escape_text(ratio.joint)} by {escape_text(ratio.actuator)} {how}')
+        lines.append(f'{escape_html(ratio.joint)} by {escape_html(ratio.actuator)} {how}')
     if not (preview.shifts or preview.ratios):
         lines.append('<span class="dim">no joint position changes</span>')
     return _format_block(lines)
@@ -215,7 +215,7 @@ def format_difference(lines: Sequence[str]) -> str:
         return format_note('no difference', 'dim')
     kinds = {'+': 'plus', '-': 'minus'}
     shown = [
-        f'<span class="{kinds.get(line[:1], "dim")}">{escape_text(line, _SENTENCE)}</span>'
+        f'<span class="{kinds.get(line[:1], "dim")}">{escape_html(line, _SENTENCE)}</span>'
         for line in lines[2 : 2 + _MOST_LINES]
     ]
     if len(lines) > 2 + _MOST_LINES:
@@ -232,9 +232,9 @@ def format_changes(changes: Sequence[tuple[str, str, str, float, float]], units:
     """
     rows = []
     for member, name, unit, before, after in changes[:_MOST_LINES]:
-        shown = escape_text(f'{name} {units.name_unit(unit)}')
-        title = escape_text(f'{member} {name}', _SENTENCE)
-        label = f'<span title="{title}"><b>{escape_text(member)}</b> {shown}</span>'
+        shown = escape_html(f'{name} {units.name_unit(unit)}')
+        title = escape_html(f'{member} {name}', _SENTENCE)
+        label = f'<span title="{title}"><b>{escape_html(member)}</b> {shown}</span>'
         old, new = units.format_cell(before, unit), units.format_cell(after, unit)
         cells = f'<span class="minus">{old}</span>', f'<span class="plus">{new}</span>'
         rows.append(('', (label, *cells)))

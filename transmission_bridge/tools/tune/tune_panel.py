@@ -23,7 +23,7 @@ from transmission_bridge.tools.tune.change_panel import CARE, ChangePanel, read_
 from transmission_bridge.tools.tune.model import Number
 from transmission_bridge.tools.tune.robots import TuneFileRobot
 from transmission_bridge.tools.tune.session import OPEN, Page, Widgets
-from transmission_bridge.tools.tune.texts import escape_text, format_note, PageUnits
+from transmission_bridge.tools.tune.texts import escape_html, format_note, PageUnits
 from transmission_bridge.transmissions import Binding, Tunable
 
 #: Steps of a slider.
@@ -192,7 +192,7 @@ class TunePanel:
         add_widget, change, heading = self._widgets.add_widget, self._change, ''
         self._show_joints(binding)
         for number in self._page.model.list_numbers(self._page.chosen):
-            above, heading = heading, escape_text(_format_heading(number.tunable, binding), 120)
+            above, heading = heading, escape_html(_format_heading(number.tunable, binding), 120)
             if above != heading:
                 self._widgets.add_text(f'<div class="tb"><b>{heading}</b></div>')
             self._show_number(number)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     )
     from transmission_bridge.transmissions.robot.ranges import (
         image_box as image_box,
-        sample_allowed_positions as sample_allowed_positions,
         sample_box as sample_box,
+        sample_mapped_positions as sample_mapped_positions,
     )
     from transmission_bridge.transmissions.robot.table import RobotTable as RobotTable
     from transmission_bridge.transmissions.robot.tuning import (
-        compute_ratios_at as compute_ratios_at,
-        list_changed_ratios as list_changed_ratios,
-        RatioChange as RatioChange,
+        compute_jacobian_at as compute_jacobian_at,
+        JacobianChange as JacobianChange,
+        list_changed_jacobians as list_changed_jacobians,
         RATIOS as RATIOS,
     )
     from transmission_bridge.transmissions.robot.units import (

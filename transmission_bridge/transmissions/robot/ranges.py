@@ -61,7 +61,7 @@ def find_disjoint_ranges(
                 origin, *moved = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
                 ends = image_box((np.array(moved) - origin).T, *of_joints)
                 box = ends[0] + origin, ends[1] + origin
-            elif len(samples := sample_allowed_positions(transmission, *of_joints)):
+            elif len(samples := sample_mapped_positions(transmission, *of_joints)):
                 ends = samples.min(axis=0), samples.max(axis=0)
                 between = (ends[1] - ends[0]) / _POINTS.get(n, _FEWEST)
                 box = ends[0] - between, ends[1] + between
@@ -83,7 +83,7 @@ def find_disjoint_ranges(
     return errors
 
 
-def sample_allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
+def sample_mapped_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
     """Return a grid of actuator positions within joint limits and domain."""
     n = transmission.n_joints
     if isinstance(transmission, MechanismTransmission):

@@ -32,7 +32,7 @@ from transmission_bridge.transmissions.domain import MapReport
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.robot.units import ActuatorUnits
-from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.transmissions.transmission import as_map_values, Transmission
 from transmission_bridge.transmissions.tunable import BY_ROLE, Tunable
 from transmission_bridge.types import Array, Index, Mask
 
@@ -295,9 +295,9 @@ class RobotTable:
         """
         affine = self.affine(direction, interface)
         mechanisms = self.mechanisms(direction, interface)
-        given = as_values('values', values, affine.n_in)
+        given = as_map_values('values', values, affine.n_in)
         where = {
-            name: as_values(name, array, affine.n_out if name == 'guess' else affine.n_in)
+            name: as_map_values(name, array, affine.n_out if name == 'guess' else affine.n_in)
             for name, array in (('at', at), ('rate', rate), ('guess', guess))
             if array is not None
         }
@@ -322,7 +322,7 @@ class RobotTable:
 
         :raises ShapeError: If the last axis has another length.
         """
-        position = as_values('actuator_position', actuator_position, len(self.actuator_names))
+        position = as_map_values('actuator_position', actuator_position, len(self.actuator_names))
         jacobian = np.zeros(
             (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
         )

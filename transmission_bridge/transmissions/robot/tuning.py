@@ -41,7 +41,7 @@ RATIOS = 1e-6, 1e6
 _ROUNDING = 1e-9
 
 
-class RatioChange(NamedTuple):
+class JacobianChange(NamedTuple):
     """Velocity of a joint per velocity of an actuator, before and after a change of numbers."""
 
     joint: str
@@ -50,7 +50,7 @@ class RatioChange(NamedTuple):
     after: float
 
 
-def compute_ratios_at(binding: Binding, position: Array) -> Array:
+def compute_jacobian_at(binding: Binding, position: Array) -> Array:
     """
     Return ``J = dq/da`` of a transmission at the robot's position, without passive joints.
 
@@ -62,16 +62,18 @@ def compute_ratios_at(binding: Binding, position: Array) -> Array:
     return np.asarray(binding.transmission.jacobian(at))[: len(binding.joints)]
 
 
-def list_changed_ratios(former: Binding, binding: Binding, position: Array) -> list[RatioChange]:
+def list_changed_jacobians(
+    former: Binding, binding: Binding, position: Array
+) -> list[JacobianChange]:
     """
     Return the known ratios ``J = dq/da`` of a transmission that differ after a change of numbers.
 
     :param position: Positions of the actuators of the robot [rad or m], NaN if unknown.
     """
-    ratios = [compute_ratios_at(bound, position) for bound in (former, binding)]
+    ratios = [compute_jacobian_at(bound, position) for bound in (former, binding)]
     noise = _ROUNDING * max(np.nan_to_num(np.abs(ratio)).max() for ratio in ratios)
     return [
-        RatioChange(joint.name, actuator.name, float(old), float(new))
+        JacobianChange(joint.name, actuator.name, float(old), float(new))
         for joint, *rows in zip(binding.spec.joints, *ratios, strict=True)
         for actuator, old, new in zip(binding.spec.actuators, *rows, strict=True)
         if abs(new - old) > noise  # never for NaN
