@@ -90,8 +90,7 @@ def reference():
 def robot(reference):
     """Return the maps of the reference robot."""
     robot = elements.load(reference.URDF)
-    assert robot.joint_names == reference.JOINTS
-    assert robot.actuator_names == reference.ACTUATORS
+    assert (robot.joint_names, robot.actuator_names) == (reference.JOINTS, reference.ACTUATORS)
     assert robot.pass_through == ('finger',)
     return robot
 
@@ -112,10 +111,9 @@ def linkages():
 @pytest.fixture(scope='session')
 def built_in_types():
     """Return the names under which this package itself brings transmissions."""
-    distribution = importlib.metadata.distribution('transmission_bridge')
     return {
         entry_point.name
-        for entry_point in distribution.entry_points
+        for entry_point in importlib.metadata.distribution('transmission_bridge').entry_points
         if entry_point.group == ENTRY_POINT_GROUP
     }
 

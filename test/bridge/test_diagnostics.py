@@ -63,8 +63,7 @@ def test_what_has_changed_between_looks(totals, looks):
         assert window.count_growth('b', 2 * total) >= 0
         before = total
     for last, is_so in zip([False, *looks], looks, strict=False):
-        found = window.confirm('a', 'words' if is_so else '')
-        assert found == ('words' if last and is_so else '')
+        assert window.confirm('a', 'words' if is_so else '') == ('words' if last and is_so else '')
 
 
 def test_what_lasts_without_interruption(time):
@@ -159,8 +158,7 @@ def test_an_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
     statistics, window = TopicStatistics('actuator_states'), DiagnosticHistory(time)
     status = look(statistics, window)
-    assert (status.name, status.level) == ('actuator_states', OK)
-    assert status['age [s]'] == 'never heard'
+    assert (status.name, status.level, status['age [s]']) == ('actuator_states', OK, 'never heard')
     statistics.received, statistics.heard, statistics.refusal = 10, 9.5, 'two values for one name'
     statistics.rejected.update({'ragged': 2, 'bug': 1})
     counts = {'received': '10', 'accepted': '7', 'rejected': '3', 'rejected ragged': '2'}
@@ -261,8 +259,7 @@ def test_a_driver_that_falls_silent(timeout):
     """Beyond its timeout it is an error; without a timeout it is none while it has a publisher."""
     driver = Driver(timeout)
     assert not any(driver.run(4, used=True))
-    found = driver.run(4)
-    assert found == [None] + [('silent', ERROR) if timeout < 9.0 else None] * 3
+    assert driver.run(4) == [None] + [('silent', ERROR) if timeout < 9.0 else None] * 3
     driver.publishers = ()
     level = ERROR if timeout < 9.0 else WARN
     assert driver.run(2)[-1] == ('silent', level)

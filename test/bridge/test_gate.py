@@ -149,8 +149,7 @@ def test_an_array_waits_for_a_command_of_each_member():
     assert world.array(position={'j0': 0.5}) == {}
     assert world.gate.arrays.unsent == {'actuator_position_commands': 1}
     assert world.gate.arrays.missing == {'actuator_position_commands': ('m1',)}
-    sent = world.array(position={'j1': 0.25})
-    assert sent == {'actuator_position_commands': [0.5, 0.25]}
+    assert world.array(position={'j1': 0.25}) == {'actuator_position_commands': [0.5, 0.25]}
     assert world.gate.arrays.missing == {}
     assert world.array(velocity={'j1': 0.25}) == {}
     assert world.array(position={'j0': 0.5}) == {}

@@ -209,8 +209,7 @@ class _Machine:
         unsent = {f'{s}actuator_{MODES[r]}_commands': n for (s, r), n in model.unsent.items()}
         assert gate.arrays.unsent == unsent
         for (space, row), names in model.missing.items():
-            missing = gate.arrays.missing[f'{space}actuator_{MODES[row]}_commands']
-            assert set(missing) == names
+            assert set(gate.arrays.missing[f'{space}actuator_{MODES[row]}_commands']) == names
         assert len(gate.arrays.missing) == len(model.missing)
         counts = gate.ledger.counts.values()
         jumped = sum((each.jumped for each in counts), Counter())
@@ -241,8 +240,7 @@ class _Machine:
             self.found()
             return
         self.model.judge_ends(self.found(), self.turn)
-        ledger = self.gate.ledger
-        assert set(ledger.kept_efforts) == self.model.kept, 'kept efforts'
+        assert set(self.gate.ledger.kept_efforts) == self.model.kept, 'kept efforts'
 
     def note_age(self):
         """After a while without readings it is not certain in which turn an actuator is."""
@@ -299,8 +297,7 @@ class _Machine:
         given = command | ({'stranger': dict.fromkeys(rows, 0.0)} if stranger else {})
         by_row = {row: {n: x[row] for n, x in given.items() if row in x} for row in rows}
         message = spread({MODES[row]: numbers for row, numbers in by_row.items()})
-        layout = LAYOUTS.find_layout(message.names, message.lengths)
-        given = layout, message, STAMP, self.now
+        given = LAYOUTS.find_layout(message.names, message.lengths), message, STAMP, self.now
         refused = self.act(lambda: self.gate.send_joint_command(*given))
         found, ends = self.found(0, 1), self.found()
         if stranger and not self.model.divides:
@@ -516,8 +513,7 @@ class _Machine:
         positions = np.full(len(self.robot.actuator_names), math.nan)
         for name in self.wrapped:
             if dice.random() < 0.7:
-                total = self.mechanics.readings[name][0]
-                positions[self.robot.actuator_names.index(name)] = total
+                positions[self.robot.actuator_names.index(name)] = self.mechanics.readings[name][0]
                 self.known[name] = True
         self.bridge.states.use_absolute_positions(positions, self.now)
 
@@ -577,8 +573,7 @@ class _Machine:
         if group is None or self.model.timeout > 1.0:
             return
         row = dice.choice((1, 1, 2))
-        command = {joint: {row: self.draw(dice, joint, row)} for joint in group.joints}
-        self.send_command(command)
+        self.send_command({joint: {row: self.draw(dice, joint, row)} for joint in group.joints})
         one = dice.choice(group.joints)
         for _ in range(dice.choice([3, 6])):
             self.pass_time(self.model.timeout / 4)

@@ -156,5 +156,4 @@ def test_a_sensor_is_known_up_to_the_age_that_is_asked_for():
     sensors.measure(['left'], 1.0, now=100.0)
     sensors.measure(['right'], 2.0, now=103.0)
     for age, expected in ((5.0, [1.0, 2.0]), (2.0, [np.nan, 2.0]), (0.5, [np.nan, np.nan])):
-        found = sensors.path.find_actuator_values(104.0, age)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(sensors.path.find_actuator_values(104.0, age), expected)

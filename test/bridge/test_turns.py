@@ -406,8 +406,7 @@ def test_wanted_positions_settle_it():
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     bridge = Encoders(wrist(**WIDE))
     bridge.hear(m0=0.0, m1=0.0)
-    why = reason(bridge.states.compute_nearest_turns, {'j0': 7.0}, 0.0)
-    assert why == 'unknown_turn'
+    assert reason(bridge.states.compute_nearest_turns, {'j0': 7.0}, 0.0) == 'unknown_turn'
 
 
 def test_a_silent_driver_settles_nothing():

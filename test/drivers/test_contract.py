@@ -32,8 +32,7 @@ def make_robot(more='', kind='continuous'):
     """
     motor = params(id=1, position_unit='turn')
     inside = transmission('t', 'Simple', {'a': ratio(2)}, {'motor': motor})
-    kinds = {'a': kind, 'b': 'continuous', 'c': 'continuous'}
-    text = urdf(kinds, inside, plugin='my/Servos')
+    text = urdf({'a': kind, 'b': 'continuous', 'c': 'continuous'}, inside, plugin='my/Servos')
     more = params(port='/dev/ttyUSB0', wide='0x10', half=0.5, word='x') + more
     for before, after in (
         ('"hardware" type="system"', '"arm" type="system" rw_rate="50"'),

@@ -455,8 +455,7 @@ class Peer:
 
     def state(self, node=BRIDGE):
         """Return the state of the life cycle, for example ``inactive``."""
-        response = self.call(GetState, f'{node}/get_state', GetState.Request())
-        return response.current_state.label
+        return self.call(GetState, f'{node}/get_state', GetState.Request()).current_state.label
 
     def pass_through(self, *transitions, node=BRIDGE):
         """Make transitions, which must succeed."""

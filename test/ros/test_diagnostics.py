@@ -109,8 +109,7 @@ def test_nodes_with_another_message_type(active_bridge, diagnostics, harness):
         ('joint_states', 'std_msgs/msg/String', 'sensor_msgs/msg/JointState'),
     ):
         types = f"message type '{found}', expected {expected}"
-        words = f"incompatible: '/other' ({types})"
-        diagnostics.said(topic, words, level=WARN)
+        diagnostics.said(topic, f"incompatible: '/other' ({types})", level=WARN)
     other.node.destroy_publisher(publisher)
     diagnostics.said('joint_trajectory', level=OK)
     other.destroy()
@@ -121,8 +120,7 @@ def test_a_clock_under_another_name(peer, active_bridge, diagnostics):
     from rosgraph_msgs.msg import Clock
 
     active_bridge({'use_sim_time': True}, cli_args=['--ros-args', '-r', '/clock:=/sim/clock'])
-    words = 'clock: /sim/clock has 0 publishers'
-    diagnostics.said('life cycle', words, level=WARN)
+    diagnostics.said('life cycle', 'clock: /sim/clock has 0 publishers', level=WARN)
     peer.node.create_publisher(Clock, '/sim/clock', 10)
     # Reports come by the steady clock, also while simulated time does not run.
     diagnostics.said('life cycle', 'active', level=OK)
@@ -141,8 +139,7 @@ def test_a_node_of_the_same_name(peer, make_bridge, reference, harness, monkeypa
     said.said('joint_states', "other publishers: '/transmission_bridge'", level=WARN)
     said.said('life cycle', level=OK)
     monkeypatch.setattr(diagnostics, '_LEASE', 1.0)
-    words = 'same name: a second /transmission_bridge publishes'
-    said.said('life cycle', words, level=ERROR)
+    said.said('life cycle', 'same name: a second /transmission_bridge publishes', level=ERROR)
 
 
 # -- and when ------------------------------------------------------------------------------------

@@ -120,8 +120,7 @@ def test_a_hosted_driver_is_a_driver_without_topics(hosted, harness):
     peer.spin_until(lambda: joints and motors, 'states of joints, and copies of those of motors')
     assert (joints[-1].names, motors[-1].names) == (('q_a', 'q_b'), ('m_a', 'm_b'))
     send = peer.publisher('joint_commands')
-    sent = peer.listen('actuator_commands')
-    peer.exchange(send, Message(('q_a',), position=(0.5,)), sent)
+    peer.exchange(send, Message(('q_a',), position=(0.5,)), peer.listen('actuator_commands'))
     wait_for_rows(peer, bridge, [[1.0, NAN], [NAN, NAN], [NAN, NAN]])
     peer.spin_until(lambda: joints[-1].position.tolist() == [0.5, 0.0], 'the state')
     # A hosted driver hears what is sent; units, names and status are in diagnostics.

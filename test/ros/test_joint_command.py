@@ -28,8 +28,7 @@ def subscribed(world):
     inputs = SimpleNamespace(
         subscribe_commands=topics.__setitem__, replace_stamp=lambda topic, stamp, now: stamp
     )
-    take = world.gate.send_joint_command
-    return topics, *subscribe_joint_commands(inputs, world.robot, take)
+    return topics, *subscribe_joint_commands(inputs, world.robot, world.gate.send_joint_command)
 
 
 @pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
@@ -61,8 +60,7 @@ def test_a_joint_command_is_a_joint_command(monkeypatch, interface):
     ((_, found),) = world.sent
     assert found.names == ('winch', 'left', 'right')
     for name, value in zip(found.names, getattr(found, interface), strict=True):
-        number = reference.actuator_value(reference.Numbers(), interface, name, joints)
-        assert number.equals(value)
+        assert reference.actuator_value(reference.Numbers(), interface, name, joints).equals(value)
     assert reason(send, interface, lift=float('inf')) == 'infinite'
     send(interface, lift=0.5)
     other = next(each for each in INTERFACES if each != interface)
@@ -116,5 +114,4 @@ def test_messages_of_the_real_type(peer, make_bridge):
         count = statistics[topic]
         send(publisher, 'other', now, lift=0.5)
         peer.spin_until(lambda count=count: count.received == 2, 'the message')
-        assert count.rejected == {'other_interface': 1}
-        assert count.accepted == 1
+        assert (count.rejected, count.accepted) == ({'other_interface': 1}, 1)

@@ -49,8 +49,7 @@ def test_life(peer, active_bridge, reference):
     driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
 
     def lift_of():
-        message = reference.Message(('winch',), position=(2.0,))
-        (state,) = peer.exchange(driver, message, joints)
+        (state,) = peer.exchange(driver, reference.Message(('winch',), position=(2.0,)), joints)
         return state.position[state.names.index('lift')]
 
     assert lift_of() == 2.0 / 8.0 + 0.3
@@ -128,8 +127,7 @@ def test_refused_at_configure(peer, make_bridge, with_slide, log, values, words)
     assert log(*words) > 0
     assert log('Traceback') == 0
     assert all(word in node.failure for word in words)
-    assert node._session is None
-    assert list(node._managed_entities) == []
+    assert (node._session, list(node._managed_entities)) == (None, [])
     assert [each.topic_name for each in node.subscriptions] == ['/robot_description']
 
 

@@ -110,8 +110,7 @@ def test_refusals(peer, make_bridge, reference, harness, robot, monkeypatch, log
             response, result = robot.zero(), robot.store(harness, **{LIFT: 1.0})
         assert (response.success, result.successful) == (False, False)
         assert words in response.message
-        missing = 'no state of'
-        assert (missing if step == 'activate' else words if step else LIFT) in result.reason
+        assert ('no state of' if step == 'activate' else words if step else LIFT) in result.reason
         assert peer.parameters([LIFT, ROLL, PITCH]) == before
     assert log('Traceback') == 2
 

@@ -241,8 +241,7 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeyp
     flat = start.copy()
     # The lever of the knee and its rod are in one line.
     flat[component.structure.names.index('knee')] = 0.5 * math.pi
-    there = [enter(each[places], *fixed)[1][0] for each in (start, flat, start)]
-    assert there == [1.0, 0.0, 1.0]
+    assert [enter(each[places], *fixed)[1][0] for each in (start, flat, start)] == [1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(('choice', 'more'), [
@@ -384,8 +383,7 @@ def test_gimbal_lock_of_a_ball_costs_its_own_angles_only(linkages):
     stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
     own = np.array([name.startswith('upper_rod') for name in transmissions.joint_names])
     lost, last = [], np.zeros(3)
-    shares = np.random.default_rng(5).uniform(0.0, 2.0, 100)
-    for share in (*np.linspace(0.0, 2.0, 201), *shares):
+    for share in (*np.linspace(0.0, 2.0, 201), *np.random.default_rng(5).uniform(0.0, 2.0, 100)):
         a = share * LOCKED
         rows = stream.map_state(np.array([a, a, a]), report)
         assert np.isfinite(rows[:, ~own]).all()
@@ -443,8 +441,7 @@ def test_limits_that_exclude_the_start_are_a_warning(linkages):
     text = with_balls(linkages['push_rod_ankle'])
     facts = '\n'.join(linkage_of(text).facts())
     assert '8 unknowns, 6 equations of rank 6; mobility 4, of which 2 idle' in facts
-    narrow = text.replace('lower="-0.4" upper="0.4"', 'lower="0.3" upper="0.4"')
-    (finding,) = maps(narrow).findings
+    (finding,) = maps(text.replace('lower="-0.4" upper="0.4"', 'lower="0.3" upper="0.4"')).findings
     assert (finding.severity, finding.subject) == ('warning', 'ankle')
     assert 'ankle_roll is at' in finding.message
     # Motors are moved from zero where no assembly with them there is within the limits.

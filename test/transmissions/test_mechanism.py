@@ -43,8 +43,7 @@ def push_rod():
     body += joint('slide', 'base', 'tip_link', 0.01j, (1, 0, 0), 'prismatic', (0.085, 0.145))
     loop = '<loop type="rod" frame1="pin_link" frame2="tip_link" length="0.12"/>'
     text = robot(body, {'motor': 'slide'}, ['crank'], loop, starts(slide=0.12))
-    maps = load(text, strict=True, passive_joints='none')
-    return maps.transmissions['linkage']
+    return load(text, strict=True, passive_joints='none').transmissions['linkage']
 
 
 #: A mechanism by formulas, and by a closure alone or as a linkage.
@@ -137,8 +136,7 @@ def test_no_sample_is_mapped_to_another_turn(most, direction):
 def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
     """The full solver is left a hundredth of the samples, and a sample alone has the same bits."""
     if name == 'ball joints':
-        ankle = load(with_balls(linkages['push_rod_ankle']))
-        t, reachable = ankle.transmissions['ankle'], 0.3
+        t, reachable = load(with_balls(linkages['push_rod_ankle'])).transmissions['ankle'], 0.3
     else:
         t, reachable = SAME[name]()[1], 0.5
     middle = (np.array(t.domain.lower) + t.domain.upper) / 2.0

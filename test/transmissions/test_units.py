@@ -40,8 +40,7 @@ def robot_with(swivel_t='', left='', cylinder='', **options):
     wrist = transmission('wrist', 'Differential', joints, actuators)
     leg = elements.leg(actuator=cylinder)
     names = ('swivel', 'alone', 'bend', 'twist', 'knee')
-    text = elements.urdf(names, (swivel_t or swivel()) + wrist + leg)
-    return load(text, **options)
+    return load(elements.urdf(names, (swivel_t or swivel()) + wrist + leg), **options)
 
 
 def scales_of(robot, name):
