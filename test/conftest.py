@@ -54,9 +54,8 @@ def pytest_collection_modifyitems(config, items):
         return
     for test in {each.obj for each in items if is_hypothesis_test(each.obj)}:
         short = test._hypothesis_internal_use_settings
-        test._hypothesis_internal_use_settings = settings(
-            short, max_examples=short.max_examples * CAMPAIGN
-        )
+        longer = settings(short, max_examples=short.max_examples * CAMPAIGN)
+        test._hypothesis_internal_use_settings = longer
 
 
 @pytest.fixture(scope='session')

@@ -77,11 +77,8 @@ def test_what_lasts_without_interruption(time):
 
 # -- statuses and the log ------------------------------------------------------------------------
 
-LATE, LOST, ODD = (
-    Fact('late', 'by 1 s', WARN),
-    Fact('lost', 'for ever', ERROR),
-    Fact('odd', 3, WARN),
-)
+LATE, LOST = Fact('late', 'by 1 s', WARN), Fact('lost', 'for ever', ERROR)
+ODD = Fact('odd', 3, WARN)
 NONE, COUNT = Fact('none', '', ERROR), Fact('n', 0)
 
 
@@ -190,22 +187,17 @@ def test_incompatible_peers_and_other_publishers_are_named(time):
     """Peers of an input and of an output at once, other publishers from the second look."""
     peer = "'/driver' (Best effort publisher and reliable subscription)"
     recent = DiagnosticHistory(time)
+    peers = TopicPeers('/left/t', ["'/a'"], [peer], ["'/b'"])
     for _ in range(2):
-        last = inspect_published_topic(
-            't', TopicPeers('/left/t', ["'/a'"], [peer], ["'/b'"]), recent
-        )
+        last = inspect_published_topic('t', peers, recent)
     for status in (look(TopicStatistics('t'), DiagnosticHistory(), incompatible=[peer]), last):
         assert (status['topic'], status['incompatible']) == ('/left/t', peer)
         assert troubles_of(status)['incompatible'] == WARN
     assert (last['subscribers'], last['other publishers'][:4]) == ("'/a'", "'/b'")
     assert troubles_of(last)['other publishers'] == WARN
     for rivals in (["'/b'"], []):
-        assert (
-            inspect_published_topic(
-                't', TopicPeers('/t', rivals=rivals), DiagnosticHistory()
-            ).level
-            == OK
-        )
+        peers = TopicPeers('/t', rivals=rivals)
+        assert inspect_published_topic('t', peers, DiagnosticHistory()).level == OK
 
 
 class Driver:
@@ -261,8 +253,7 @@ def test_a_driver_that_falls_silent(timeout):
     assert not any(driver.run(4, used=True))
     assert driver.run(4) == [None] + [('silent', ERROR) if timeout < 9.0 else None] * 3
     driver.publishers = ()
-    level = ERROR if timeout < 9.0 else WARN
-    assert driver.run(2)[-1] == ('silent', level)
+    assert driver.run(2)[-1] == ('silent', ERROR if timeout < 9.0 else WARN)
     assert 'no message for 7 s, /a has 0 publishers' in driver.look()[1]['silent']
     assert driver.run(1, used=True) == [None]
 
@@ -275,8 +266,8 @@ def test_a_driver_whose_messages_are_all_rejected(timeout):
     assert driver.run(4, refused=True) == [None] * 2 + [('refused', level)] * 2
     assert driver.look(refused=True)[1]['refused'] == 'every message for 5 s: why'
     assert driver.run(2, used=True, refused=True) == [None] * 2
-    later = driver.run(4, refused=True)
-    assert later == [None] + [('refused', ERROR) if timeout < 9.0 else None] * 3
+    later = [('refused', ERROR) if timeout < 9.0 else None] * 3
+    assert driver.run(4, refused=True) == [None, *later]
 
 
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, OK), (10.1, ERROR)])
@@ -284,13 +275,9 @@ def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, l
     """Also one of a time to come."""
     statistics = TopicStatistics('a')
     statistics.heard, statistics.used, statistics.received = 10.0, used, 1
-    look = InspectionTime(10.0, 1.0, 9.0)
-    assert (
-        inspect_subscribed_topic(
-            statistics, TopicPeers('/a', ['x']), DiagnosticHistory(), look, 1.0
-        ).level
-        == level
-    )
+    peers, look = TopicPeers('/a', ['x']), InspectionTime(10.0, 1.0, 9.0)
+    status = inspect_subscribed_topic(statistics, peers, DiagnosticHistory(), look, 1.0)
+    assert status.level == level
 
 
 def test_commands(time):

@@ -351,10 +351,8 @@ class _Machine:
         command = {name: {row: self.draw(dice, name, row)} for name in names}
         self.bend(command)
         values = np.array([command[name][row] for name in names])
-        topic = f'{MODES[row]}_commands'
-        refused = self.act(
-            lambda: self.gate.send_interface_command(topic, MODES[row], values, STAMP, self.now)
-        )
+        given = f'{MODES[row]}_commands', MODES[row], values, STAMP, self.now
+        refused = self.act(lambda: self.gate.send_interface_command(*given))
         found, ends = self.found(0, 1), self.found()
         self.model.judge_command(command, self.turn, refused, found, ends)
 
@@ -450,13 +448,12 @@ class _Machine:
             else:
                 self.truth[joint] = dice.uniform(it.lower, it.upper)
         told = {name: self.model.told[name].get(0) for name in group.actuators}
-        to_actuators = self.mechanics.to_actuators
         given = {n: self.truth[n] for n in group.joints}
         if group.is_few and group.name in self.mechanics.formula:
             given = {group.joints[0]: self.truth[group.joints[0]]}
         self.bend_truth(given)
         try:
-            position = to_actuators(group, given, 0)
+            position = self.mechanics.to_actuators(group, given, 0)
         except No:
             position = dict.fromkeys(group.actuators)
         if still and None not in told.values() and not {*self.wrapped} & {*group.actuators}:

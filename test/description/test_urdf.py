@@ -127,9 +127,8 @@ def test_quaternions_of_old_versions_are_ignored(version, more, angle, levels):
 def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, expected, found):
     """What is missing is open, rates and efforts are magnitudes, crossed ones stay."""
     loaded = load(one_joint(inside, kind))
-    assert [(each.severity, each.expected, each.found) for each in loaded.findings] == [
-        ('warning', expected, found)
-    ] * (expected is not None)
+    told = [(each.severity, each.expected, each.found) for each in loaded.findings]
+    assert told == [('warning', expected, found)] * (expected is not None)
     assert [each.fatal_if_strict for each in loaded.findings] == [found == 'none'] * bool(expected)
     assert loaded.joint('j').limits == (limits and JointLimitSpec(*limits))
 

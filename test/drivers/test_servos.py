@@ -244,10 +244,8 @@ def test_dynamixel_servos_have_their_own_registers_and_turns(port, monkeypatch):
         with pytest.raises(tb.DriverError, match=r'beyond the turn .*: servo1'):
             driver.write(command(position=np.array([-3, -6000, 12000]) * TICK))
         goals = [struct.unpack_from('<i', table, 116)[0] for table in bus.tables.values()]
-        assert (goals, [table[64] for table in bus.tables.values()]) == (
-            [100, -6000, 12000],
-            [1, 1, 1],
-        )
+        assert goals == [100, -6000, 12000]
+        assert [table[64] for table in bus.tables.values()] == [1, 1, 1]
     hardware.actuators[2].parameters['model'] = 'STS3215'
     with pytest.raises(tb.DriverError, match='STS3215 and XL330 have different registers'):
         SerialServos().configure(hardware)

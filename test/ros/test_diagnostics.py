@@ -9,9 +9,6 @@ import pytest
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
-#: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
-INCOMPATIBLE = 'ignore:Deprecated in favor of:DeprecationWarning'
-
 
 def test_every_state(peer, make_bridge, reference, harness, log):
     """Reports come once a second in every state; a bridge never started explains how to."""
@@ -46,7 +43,8 @@ def test_every_state(peer, make_bridge, reference, harness, log):
 ROLES = ('actuator_states', 'joint_states', 'joint_commands', 'actuator_commands')
 
 
-@pytest.mark.filterwarnings(INCOMPATIBLE)
+#: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
+@pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
 def test_peers_under_another_name(peer, harness, reference, active_bridge):
     """Drivers, listeners, other publishers and those that do not fit are found by full names."""
     # States and commands exchanged, each for each.

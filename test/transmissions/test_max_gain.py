@@ -82,9 +82,8 @@ def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(t, max_gain, se
         for interface in ('position', 'velocity', 'acceleration', 'effort', 'torque', 'force'):
             report = MapReport()
             values = {'position': at, 'velocity': rates}.get(interface, efforts)
-            mapped = limited.map(
-                direction, interface, values, at=at, rate=rates, guess=other, report=report
-            )
+            where = {'at': at, 'rate': rates, 'guess': other}
+            mapped = limited.map(direction, interface, values, **where, report=report)
             lost = np.isnan(mapped).all(axis=-1)
             assert np.isfinite(mapped[~lost]).all()
             assert report.counts == ({('', 'singular'): lost.sum()} if lost.any() else {})
@@ -178,8 +177,7 @@ def test_it_is_live_and_compiles_nothing():
     same = robot.with_parameters({'crank.max_gain': 2e3})
     assert same.transmissions['crank'] is robot.transmissions['crank']
     assert misses == [each.cache_info().misses for each in caches]
-    unfit = [('crank', each) for each in (0.5, 1e9, -3.0, math.nan)]
-    for name, value in (*unfit, ('gear', 10.0)):
+    for name, value in (*(('crank', each) for each in (0.5, 1e9, -3.0, math.nan)), ('gear', 10.0)):
         with pytest.raises(ParameterError, match='max_gain'):
             robot.with_parameters({f'{name}.max_gain': value})
 

@@ -80,16 +80,14 @@ def positions_of(t, space, direction, x):
 @pytest.mark.parametrize('direction', DIRECTIONS)
 def test_formulas_closures_and_linkages_are_one_mechanism(same, direction):
     """Every interface is the same, accelerations included, however the mechanism is described."""
-    formulas, other = same
     domain, random = shared_domain(*same), np.random.default_rng(1)
     x = random.uniform(domain.lower, domain.upper, (2000, len(domain.lower)))
-    at = positions_of(other, domain.space, direction, x)
+    at = positions_of(same[1], domain.space, direction, x)
     values, rate = random.normal(size=(2, *at.shape))
+    where = {'at': at, 'rate': rate}
     for interface in ('position', 'velocity', 'acceleration', 'effort'):
-        given_values = at if interface == 'position' else values
-        expected, found = (
-            t.map(direction, interface, given_values, at=at, rate=rate) for t in (formulas, other)
-        )
+        numbers = at if interface == 'position' else values
+        expected, found = (t.map(direction, interface, numbers, **where) for t in same)
         assert np.isfinite(expected).all()
         assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max(), interface
 
@@ -143,9 +141,8 @@ def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
     share = np.random.default_rng(1).uniform(-reachable, reachable, (500, len(middle)))
     x = middle + share * t.domain.span
     for direction in DIRECTIONS:
-        at = positions_of(t, t.domain.space, direction, x)[
-            :, : t.members[direction != ACTUATOR_TO_JOINT]
-        ]
+        count = t.members[direction != ACTUATOR_TO_JOINT]
+        at = positions_of(t, t.domain.space, direction, x)[:, :count]
         found = t.map(direction, 'position', at)
         assert t.map(direction, 'position', at[:0]).shape == found[:0].shape
         for number in range(0, 500, 50):
