@@ -80,9 +80,10 @@ def positions_of(t, space, direction, x):
 @pytest.mark.parametrize('direction', DIRECTIONS)
 def test_formulas_closures_and_linkages_are_one_mechanism(same, direction):
     """Every interface is the same, accelerations included, however the mechanism is described."""
-    domain, random = shared_domain(*same), np.random.default_rng(1)
+    formulas, other = same
+    domain, random = shared_domain(formulas, other), np.random.default_rng(1)
     x = random.uniform(domain.lower, domain.upper, (2000, len(domain.lower)))
-    at = positions_of(same[1], domain.space, direction, x)
+    at = positions_of(other, domain.space, direction, x)
     values, rate = random.normal(size=(2, *at.shape))
     where = {'at': at, 'rate': rate}
     for interface in ('position', 'velocity', 'acceleration', 'effort'):

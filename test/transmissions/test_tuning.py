@@ -129,7 +129,8 @@ def test_an_unknown_parameter_is_refused_with_the_known(t, nested):
     with pytest.raises(ParameterError, match='unknown parameter') as caught:
         t.with_parameters({'wrist': nested})
     assert 'actuators.left.mechanical_reduction' in caught.value.expected
-    if next(iter(nested.values())) == {'lift': {'offset': 1.0}}:
+    path = next(iter(nested.values()))
+    if path == {'lift': {'offset': 1.0}}:
         assert "'joints.lift.offset': 'lift'" in str(caught.value)  # the unknown part
     # A simple transmission does not use the reduction of its actuator.
     with pytest.raises(ParameterError, match='unknown parameter'):
