@@ -54,9 +54,8 @@ def pytest_collection_modifyitems(config, items):
         return
     for test in {each.obj for each in items if is_hypothesis_test(each.obj)}:
         short = test._hypothesis_internal_use_settings
-        test._hypothesis_internal_use_settings = settings(
-            short, max_examples=short.max_examples * CAMPAIGN
-        )
+        longer = settings(short, max_examples=short.max_examples * CAMPAIGN)
+        test._hypothesis_internal_use_settings = longer
 
 
 @pytest.fixture(scope='session')
@@ -90,8 +89,7 @@ def reference():
 def robot(reference):
     """Return the maps of the reference robot."""
     robot = elements.load(reference.URDF)
-    assert robot.joint_names == reference.JOINTS
-    assert robot.actuator_names == reference.ACTUATORS
+    assert (robot.joint_names, robot.actuator_names) == (reference.JOINTS, reference.ACTUATORS)
     assert robot.pass_through == ('finger',)
     return robot
 
@@ -112,10 +110,9 @@ def linkages():
 @pytest.fixture(scope='session')
 def built_in_types():
     """Return the names under which this package itself brings transmissions."""
-    distribution = importlib.metadata.distribution('transmission_bridge')
     return {
         entry_point.name
-        for entry_point in distribution.entry_points
+        for entry_point in importlib.metadata.distribution('transmission_bridge').entry_points
         if entry_point.group == ENTRY_POINT_GROUP
     }
 

@@ -55,8 +55,7 @@ def test_bloom_can_read_the_changelog():
 
 def test_the_manifest_is_of_format_3_under_apache():
     """The manifest is what REP 149 asks for."""
-    assert MANIFEST.get('format') == '3'
-    assert MANIFEST.findtext('license') == 'Apache-2.0'
+    assert (MANIFEST.get('format'), MANIFEST.findtext('license')) == ('3', 'Apache-2.0')
     assert MANIFEST.findtext('export/build_type') == 'ament_python'
     assert (ROOT / 'resource' / MANIFEST.findtext('name')).exists()
 

@@ -63,8 +63,7 @@ def test_what_has_changed_between_looks(totals, looks):
         assert window.count_growth('b', 2 * total) >= 0
         before = total
     for last, is_so in zip([False, *looks], looks, strict=False):
-        found = window.confirm('a', 'words' if is_so else '')
-        assert found == ('words' if last and is_so else '')
+        assert window.confirm('a', 'words' if is_so else '') == ('words' if last and is_so else '')
 
 
 def test_what_lasts_without_interruption(time):
@@ -78,11 +77,8 @@ def test_what_lasts_without_interruption(time):
 
 # -- statuses and the log ------------------------------------------------------------------------
 
-LATE, LOST, ODD = (
-    Fact('late', 'by 1 s', WARN),
-    Fact('lost', 'for ever', ERROR),
-    Fact('odd', 3, WARN),
-)
+LATE, LOST = Fact('late', 'by 1 s', WARN), Fact('lost', 'for ever', ERROR)
+ODD = Fact('odd', 3, WARN)
 NONE, COUNT = Fact('none', '', ERROR), Fact('n', 0)
 
 
@@ -159,8 +155,7 @@ def test_an_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
     statistics, window = TopicStatistics('actuator_states'), DiagnosticHistory(time)
     status = look(statistics, window)
-    assert (status.name, status.level) == ('actuator_states', OK)
-    assert status['age [s]'] == 'never heard'
+    assert (status.name, status.level, status['age [s]']) == ('actuator_states', OK, 'never heard')
     statistics.received, statistics.heard, statistics.refusal = 10, 9.5, 'two values for one name'
     statistics.rejected.update({'ragged': 2, 'bug': 1})
     counts = {'received': '10', 'accepted': '7', 'rejected': '3', 'rejected ragged': '2'}
@@ -192,22 +187,17 @@ def test_incompatible_peers_and_other_publishers_are_named(time):
     """Peers of an input and of an output at once, other publishers from the second look."""
     peer = "'/driver' (Best effort publisher and reliable subscription)"
     recent = DiagnosticHistory(time)
+    peers = TopicPeers('/left/t', ["'/a'"], [peer], ["'/b'"])
     for _ in range(2):
-        last = inspect_published_topic(
-            't', TopicPeers('/left/t', ["'/a'"], [peer], ["'/b'"]), recent
-        )
+        last = inspect_published_topic('t', peers, recent)
     for status in (look(TopicStatistics('t'), DiagnosticHistory(), incompatible=[peer]), last):
         assert (status['topic'], status['incompatible']) == ('/left/t', peer)
         assert troubles_of(status)['incompatible'] == WARN
     assert (last['subscribers'], last['other publishers'][:4]) == ("'/a'", "'/b'")
     assert troubles_of(last)['other publishers'] == WARN
     for rivals in (["'/b'"], []):
-        assert (
-            inspect_published_topic(
-                't', TopicPeers('/t', rivals=rivals), DiagnosticHistory()
-            ).level
-            == OK
-        )
+        peers = TopicPeers('/t', rivals=rivals)
+        assert inspect_published_topic('t', peers, DiagnosticHistory()).level == OK
 
 
 class Driver:
@@ -261,11 +251,9 @@ def test_a_driver_that_falls_silent(timeout):
     """Beyond its timeout it is an error; without a timeout it is none while it has a publisher."""
     driver = Driver(timeout)
     assert not any(driver.run(4, used=True))
-    found = driver.run(4)
-    assert found == [None] + [('silent', ERROR) if timeout < 9.0 else None] * 3
+    assert driver.run(4) == [None] + [('silent', ERROR) if timeout < 9.0 else None] * 3
     driver.publishers = ()
-    level = ERROR if timeout < 9.0 else WARN
-    assert driver.run(2)[-1] == ('silent', level)
+    assert driver.run(2)[-1] == ('silent', ERROR if timeout < 9.0 else WARN)
     assert 'no message for 7 s, /a has 0 publishers' in driver.look()[1]['silent']
     assert driver.run(1, used=True) == [None]
 
@@ -278,8 +266,8 @@ def test_a_driver_whose_messages_are_all_rejected(timeout):
     assert driver.run(4, refused=True) == [None] * 2 + [('refused', level)] * 2
     assert driver.look(refused=True)[1]['refused'] == 'every message for 5 s: why'
     assert driver.run(2, used=True, refused=True) == [None] * 2
-    later = driver.run(4, refused=True)
-    assert later == [None] + [('refused', ERROR) if timeout < 9.0 else None] * 3
+    later = [('refused', ERROR) if timeout < 9.0 else None] * 3
+    assert driver.run(4, refused=True) == [None, *later]
 
 
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, OK), (10.1, ERROR)])
@@ -287,13 +275,9 @@ def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, l
     """Also one of a time to come."""
     statistics = TopicStatistics('a')
     statistics.heard, statistics.used, statistics.received = 10.0, used, 1
-    look = InspectionTime(10.0, 1.0, 9.0)
-    assert (
-        inspect_subscribed_topic(
-            statistics, TopicPeers('/a', ['x']), DiagnosticHistory(), look, 1.0
-        ).level
-        == level
-    )
+    peers, look = TopicPeers('/a', ['x']), InspectionTime(10.0, 1.0, 9.0)
+    status = inspect_subscribed_topic(statistics, peers, DiagnosticHistory(), look, 1.0)
+    assert status.level == level
 
 
 def test_commands(time):

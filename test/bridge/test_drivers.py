@@ -231,8 +231,7 @@ def test_the_guard_looks_at_the_torque_constant(twins):
 def test_what_is_too_large_in_the_driver_s_unit_is_refused(name, mode):
     """Millimetres overflow where metres do not: a driver is never sent infinity."""
     text = transmission('t', 'Simple', ('x',), {'a': params(position_unit='mm')})
-    units = {'y': 'position_unit:deg'}
-    robot = load(urdf(('x', 'y'), text), actuator_units=units)
+    robot = load(urdf(('x', 'y'), text), actuator_units={'y': 'position_unit:deg'})
     world = World(robot, limits='off')
     if mode != 'acceleration':
         assert reason(world.command, **{mode: {name: 1e308}}) == 'unmapped'

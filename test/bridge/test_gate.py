@@ -149,8 +149,7 @@ def test_an_array_waits_for_a_command_of_each_member():
     assert world.array(position={'j0': 0.5}) == {}
     assert world.gate.arrays.unsent == {'actuator_position_commands': 1}
     assert world.gate.arrays.missing == {'actuator_position_commands': ('m1',)}
-    sent = world.array(position={'j1': 0.25})
-    assert sent == {'actuator_position_commands': [0.5, 0.25]}
+    assert world.array(position={'j1': 0.25}) == {'actuator_position_commands': [0.5, 0.25]}
     assert world.gate.arrays.missing == {}
     assert world.array(velocity={'j1': 0.25}) == {}
     assert world.array(position={'j0': 0.5}) == {}
@@ -240,13 +239,12 @@ def test_every_promise_names_a_check_and_a_test_that_exist():
     rows = re.findall(r'^\| (\d+) \| .* \| (.*) \| (.*) \|$', text, re.MULTILINE)
     assert [int(number) for number, _, _ in rows] == list(range(1, 12))
     code = {path: path.read_text(encoding='utf-8') for path in (root / 'test/bridge').glob('*.py')}
-    code['package'] = ''.join(
-        path.read_text(encoding='utf-8') for path in Path(bridge.__file__).parent.rglob('*.py')
-    )
-    files = {path.name for path in code if path != 'package'}
+    files = {path.name for path in code}
+    modules = Path(bridge.__file__).parent.rglob('*.py')
+    package = ''.join(path.read_text(encoding='utf-8') for path in modules)
     for _, checks, tests in rows:
         for check in re.findall(r'`([^`]+)`', checks):
-            assert re.search(rf'(def|class) {check.split(".")[-1]}\b', code['package']), check
+            assert re.search(rf'(def|class) {check.split(".")[-1]}\b', package), check
         for test in re.findall(r'`([^`]+)`', tests):
             assert test in files or any(f'def {test}(' in each for each in code.values()), test
 

@@ -115,8 +115,7 @@ def test_a_joint_that_leaves_its_limits_by_mimic_is_warned_of(multiplier, offset
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf'])
 def test_a_usual_robot_is_not_warned_of(name):
     """The robots of this package have nothing implausible."""
-    robot = load(resource('urdf', name))
-    assert warn_of_implausible_numbers(robot) == ()
+    assert warn_of_implausible_numbers(load(resource('urdf', name))) == ()
 
 
 # -- topic-based hardware components -------------------------------------------------------------
@@ -235,8 +234,7 @@ def test_a_joint_beyond_its_limits_is_a_trouble_with_both_numbers(lower, extent,
         assert bool(found) is (beyond > max(0.01 * extent, 1e-3))
     for words in found.values():
         assert all(f'{number:.4g}' in words for number in (position, lower, lower + extent))
-    open_ends = np.array([[-math.inf], [math.inf]])
-    for at, ends in ((position, open_ends), (math.nan, limits)):
+    for at, ends in ((position, np.array([[-math.inf], [math.inf]])), (math.nan, limits)):
         assert not describe_joints_beyond(['j'], np.array([at]), ends)
 
 
@@ -254,8 +252,7 @@ def test_limits_of_measurements(inside, limits):
     """They are the URDF's, unless the hardware disables them."""
     text = urdf({'j': LIMIT}, transmission('t', 'Simple', ['j'], ['m']))
     text = text.replace('<joint name="j"/>', f'<joint name="j">{inside}</joint>', 1)
-    robot = load(text)
-    assert compute_measured_limits(robot)[:, 0].tolist() == limits
+    assert compute_measured_limits(load(text))[:, 0].tolist() == limits
 
 
 def test_two_looks_beyond_a_limit_are_a_warning():

@@ -77,9 +77,8 @@ def test_bounded(robot, flood, path):
     finally:
         tracemalloc.stop()
     assert kept < MOST
-    honest = JointStateWriter(
-        ('winch',) if path == 'states' else ('lift',), '', (True, False, False)
-    )
+    name = 'winch' if path == 'states' else 'lift'
+    honest = JointStateWriter((name,), '', (True, False, False))
     honest.position[:] = 8.0
     take(honest.write_message(1, 0))
     if path == 'states':

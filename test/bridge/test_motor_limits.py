@@ -50,12 +50,8 @@ def test_limits_are_live(motor):
 @pytest.mark.parametrize('order', [1, -1])
 def test_the_narrowest_limit_of_a_shared_motor_counts(order):
     """Whichever of the transmissions that read it states it."""
-    limits = [
-        params(),
-        '<limit lower="-1" upper="2" velocity="3"/>',
-        '<limit upper="9" velocity="8"/>',
-    ]
-    limits[1:] = limits[1:][::order]
+    stated = ['<limit lower="-1" upper="2" velocity="3"/>', '<limit upper="9" velocity="8"/>']
+    limits = [params(), *stated[::order]]
     joints = ('j0', 'j1', 'j2')
     text = ''.join(
         transmission(f't{n}', 'Simple', (joint,), {'m': limit})

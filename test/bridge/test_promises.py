@@ -209,8 +209,7 @@ class _Machine:
         unsent = {f'{s}actuator_{MODES[r]}_commands': n for (s, r), n in model.unsent.items()}
         assert gate.arrays.unsent == unsent
         for (space, row), names in model.missing.items():
-            missing = gate.arrays.missing[f'{space}actuator_{MODES[row]}_commands']
-            assert set(missing) == names
+            assert set(gate.arrays.missing[f'{space}actuator_{MODES[row]}_commands']) == names
         assert len(gate.arrays.missing) == len(model.missing)
         counts = gate.ledger.counts.values()
         jumped = sum((each.jumped for each in counts), Counter())
@@ -241,8 +240,7 @@ class _Machine:
             self.found()
             return
         self.model.judge_ends(self.found(), self.turn)
-        ledger = self.gate.ledger
-        assert set(ledger.kept_efforts) == self.model.kept, 'kept efforts'
+        assert set(self.gate.ledger.kept_efforts) == self.model.kept, 'kept efforts'
 
     def note_age(self):
         """After a while without readings it is not certain in which turn an actuator is."""
@@ -299,8 +297,7 @@ class _Machine:
         given = command | ({'stranger': dict.fromkeys(rows, 0.0)} if stranger else {})
         by_row = {row: {n: x[row] for n, x in given.items() if row in x} for row in rows}
         message = spread({MODES[row]: numbers for row, numbers in by_row.items()})
-        layout = LAYOUTS.find_layout(message.names, message.lengths)
-        given = layout, message, STAMP, self.now
+        given = LAYOUTS.find_layout(message.names, message.lengths), message, STAMP, self.now
         refused = self.act(lambda: self.gate.send_joint_command(*given))
         found, ends = self.found(0, 1), self.found()
         if stranger and not self.model.divides:
@@ -354,10 +351,8 @@ class _Machine:
         command = {name: {row: self.draw(dice, name, row)} for name in names}
         self.bend(command)
         values = np.array([command[name][row] for name in names])
-        topic = f'{MODES[row]}_commands'
-        refused = self.act(
-            lambda: self.gate.send_interface_command(topic, MODES[row], values, STAMP, self.now)
-        )
+        given = f'{MODES[row]}_commands', MODES[row], values, STAMP, self.now
+        refused = self.act(lambda: self.gate.send_interface_command(*given))
         found, ends = self.found(0, 1), self.found()
         self.model.judge_command(command, self.turn, refused, found, ends)
 
@@ -453,13 +448,12 @@ class _Machine:
             else:
                 self.truth[joint] = dice.uniform(it.lower, it.upper)
         told = {name: self.model.told[name].get(0) for name in group.actuators}
-        to_actuators = self.mechanics.to_actuators
         given = {n: self.truth[n] for n in group.joints}
         if group.is_few and group.name in self.mechanics.formula:
             given = {group.joints[0]: self.truth[group.joints[0]]}
         self.bend_truth(given)
         try:
-            position = to_actuators(group, given, 0)
+            position = self.mechanics.to_actuators(group, given, 0)
         except No:
             position = dict.fromkeys(group.actuators)
         if still and None not in told.values() and not {*self.wrapped} & {*group.actuators}:
@@ -516,8 +510,7 @@ class _Machine:
         positions = np.full(len(self.robot.actuator_names), math.nan)
         for name in self.wrapped:
             if dice.random() < 0.7:
-                total = self.mechanics.readings[name][0]
-                positions[self.robot.actuator_names.index(name)] = total
+                positions[self.robot.actuator_names.index(name)] = self.mechanics.readings[name][0]
                 self.known[name] = True
         self.bridge.states.use_absolute_positions(positions, self.now)
 
@@ -577,8 +570,7 @@ class _Machine:
         if group is None or self.model.timeout > 1.0:
             return
         row = dice.choice((1, 1, 2))
-        command = {joint: {row: self.draw(dice, joint, row)} for joint in group.joints}
-        self.send_command(command)
+        self.send_command({joint: {row: self.draw(dice, joint, row)} for joint in group.joints})
         one = dice.choice(group.joints)
         for _ in range(dice.choice([3, 6])):
             self.pass_time(self.model.timeout / 4)

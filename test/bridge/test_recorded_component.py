@@ -114,8 +114,7 @@ class _Replay(World):
             self.gate.send_joint_command(view.layout, view, view.stamp, self.now)
         except MessageError as error:
             why, text = error.reason, str(error)
-        sent = flat(as_words(self.sent[before:]))
-        self.replies.append(Reply(self.now, wanted, sent, why, text))
+        self.replies.append(Reply(self.now, wanted, flat(as_words(self.sent[before:])), why, text))
 
 
 def flat(numbers):
@@ -170,8 +169,7 @@ def test_half_a_wrist_in_another_mode_stops_the_wrist_alone():
     pitch = '<joint name="wrist_pitch">\n      <command_interface name="position"/>'
     both = '<command_interface name="velocity"/><state_interface name="velocity"/>'
     assert URDF.count(pitch) == 1
-    urdf = URDF.replace(pitch, pitch + both)
-    replay = _Replay('half_wrist', PITCH, urdf)
+    replay = _Replay('half_wrist', PITCH, URDF.replace(pitch, pitch + both))
     half = [reply for reply in replay.replies if ('velocity', 'wrist_pitch') in reply.wanted]
     for reply in replay.replies:
         turntable = {('velocity', 'turntable_motor'): -30.0}

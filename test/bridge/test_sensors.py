@@ -109,9 +109,8 @@ def test_the_worked_example_of_the_documents():
     by_role, other = (load(f'<robot name="r">{text}</robot>') for text in (ros2, ros1))
     assert roles(by_role) == {'forearm': {'absolute_position', 'torque'}}
     assert roles(other) == {'upper_arm': {'absolute_position'}}
-    mapped = by_role.with_parameters(
-        {'forearm': {'ignore_absolute_encoder': False, 'ignore_torque_sensor': False}}
-    )
+    flags = {'ignore_absolute_encoder': False, 'ignore_torque_sensor': False}
+    mapped = by_role.with_parameters({'forearm': flags})
     rows = re.findall(r'^\| (?:encoder|torque sensor) at .*$', page, re.MULTILINE)
     assert len(rows) == 4
     for row in rows:
@@ -136,11 +135,8 @@ def test_a_message_that_cannot_be_used_changes_nothing(names, why):
 @pytest.mark.parametrize('timeout', [0.0, AUTO])
 def test_time_that_goes_backwards_forgets_the_sensors(timeout):
     """Their numbers are unknown at once, and also when that time comes again."""
-    sensors, unknown = (
-        Sensors('absolute_position', FLAGGED, state_timeout=timeout),
-        np.full(2, np.nan),
-    )
-    path, both = sensors.path, ['left', 'right']
+    sensors = Sensors('absolute_position', FLAGGED, state_timeout=timeout)
+    path, both, unknown = sensors.path, ['left', 'right'], np.full(2, np.nan)
     sensors.measure(both, 1.0, 2.0, now=100.0)
     assert path.find_joint_values(unknown, 100.0, 5.0).tolist() == [1.0, 2.0]
     path.record_time(10.0)
@@ -156,5 +152,4 @@ def test_a_sensor_is_known_up_to_the_age_that_is_asked_for():
     sensors.measure(['left'], 1.0, now=100.0)
     sensors.measure(['right'], 2.0, now=103.0)
     for age, expected in ((5.0, [1.0, 2.0]), (2.0, [np.nan, 2.0]), (0.5, [np.nan, np.nan])):
-        found = sensors.path.find_actuator_values(104.0, age)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(sensors.path.find_actuator_values(104.0, age), expected)

@@ -69,8 +69,7 @@ def test_unknown_names_are_bounded():
     """Of any number of unknown names the first are reported, each cut and escaped."""
     names = [f'\x1b[2J{number}' + 'x' * 10_000 for number in range(1000)]
     found = find_message_entries(Layout(('a', *names), (0, 0, 0)), {'a': 0})
-    assert found.count == 1
-    assert len(found.unknown) == MOST_UNKNOWN
+    assert (found.count, len(found.unknown)) == (1, MOST_UNKNOWN)
     assert all(name.isprintable() and len(name) < 100 for name in found.unknown)
     assert found.unknown[7].startswith(r"'\x1b[2J7xxx")
 

@@ -66,10 +66,9 @@ def test_numbers_come_back_to_the_last_bit(path, robot):
         value = chance.gauss(0.0, 10.0 ** chance.randint(-4 if name == RATIO else -12, 4))
         tuned, _ = keep(path, tuned, {name: value})
         kept.add(name.split('.')[1])
-        tunables = list_parameter_names(tuned).tunables.items()
         expected = {
             key: each.value
-            for key, each in tunables
+            for key, each in list_parameter_names(tuned).tunables.items()
             if each.transmission in kept and each.shapes_map
         }
         assert read(path, robot) == (expected, {})
@@ -154,8 +153,7 @@ def test_another_type_with_the_same_numbers(path, before, after):
 
 def test_another_limit_in_the_parameter_file(path):
     """It overrides the stored limit; another reduction has the stored numbers rejected."""
-    motor = '<limit lower="-1" upper="1"/>'
-    robot = load(numbered(simple(0) + simple(1, motor)))
+    robot = load(numbered(simple(0) + simple(1, '<limit lower="-1" upper="1"/>')))
     tuned, _ = keep(path, robot, {UPPER: 0.5})
     # A limit that a service has stored stays, whatever it is now.
     tuned = tuned.with_parameters({UPPER.removeprefix('transmissions.'): 0.75})
@@ -187,8 +185,7 @@ def test_block_that_fails_leaves_the_file(path, robot):
         TunedFile(str(path), NODE).keep_numbers(robot, {LIFT: 2.0}, {}),
     ):
         raise MessageError('refused', 'no')
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]
+    assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
 
 
 def test_on_the_disk_before_it_counts(path, robot, monkeypatch):
@@ -208,8 +205,7 @@ def test_on_the_disk_before_it_counts(path, robot, monkeypatch):
         assert order == ['fsync']
         assert path.read_bytes() == before
     assert order == ['fsync', 'replace']
-    assert read(path, robot)[0][LIFT] == 2.0
-    assert list(path.parent.iterdir()) == [path]
+    assert (read(path, robot)[0][LIFT], list(path.parent.iterdir())) == (2.0, [path])
 
 
 def test_permissions_and_links_stay(path, robot):

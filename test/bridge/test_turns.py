@@ -163,9 +163,8 @@ def test_candidates_are_the_turns_within_the_limits_of_the_urdf():
     """Limits of commands by ros2_control do not determine where a joint is."""
     text = numbered(simple(0), 'revolute lower="-9" upper="9" velocity="1" effort="1"', 1)
     narrow = f'<command_interface name="position">{params(min=-3, max=3)}</command_interface>'
-    bridge = Encoders(
-        load(text.replace('<joint name="j0"/>', f'<joint name="j0">{narrow}</joint>'))
-    )
+    text = text.replace('<joint name="j0"/>', f'<joint name="j0">{narrow}</joint>')
+    bridge = Encoders(load(text))
     assert unknown(bridge.hear(m0=0.5))
     (turn,) = bridge.open_turns()
     assert sorted(turn.candidates) == [pytest.approx((0.5 + n * TURN,)) for n in (-1, 0, 1)]
@@ -406,8 +405,7 @@ def test_wanted_positions_settle_it():
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     bridge = Encoders(wrist(**WIDE))
     bridge.hear(m0=0.0, m1=0.0)
-    why = reason(bridge.states.compute_nearest_turns, {'j0': 7.0}, 0.0)
-    assert why == 'unknown_turn'
+    assert reason(bridge.states.compute_nearest_turns, {'j0': 7.0}, 0.0) == 'unknown_turn'
 
 
 def test_a_silent_driver_settles_nothing():

@@ -135,8 +135,7 @@ def test_a_linkage_far_from_any_position_is_zeroed_whole(linkage):
     a = np.array([-400.0, 1e4])
     assert np.isnan(linkage.actuator_to_joint('position', a)).all()
     assert outcome(zero, linkage, {'knee': 0.0}, a) == 'unknown'
-    changes = zero(linkage, {'hip': 0.2, 'knee': -0.1}, a)
-    found = zeroed(linkage, changes, a, ('hip', 'knee'))
+    found = zeroed(linkage, zero(linkage, {'hip': 0.2, 'knee': -0.1}, a), a, ('hip', 'knee'))
     assert found == pytest.approx((0.2, -0.1), abs=1e-9)
 
 
@@ -249,8 +248,7 @@ def test_joints_with_an_encoder_of_their_own(names, found):
     """By default those that have one and a reading; nothing is set where there is none."""
     mapped = encoded(a=True, b=False, c=True)
     assert outcome(compute_absolute_zeros, mapped, names, np.array([0.1, 0.2, NAN])) == found
-    none = encoded(a=False)
-    assert outcome(compute_absolute_zeros, none, (), np.array([0.1])) == 'no_absolute'
+    assert outcome(compute_absolute_zeros, encoded(a=False), (), np.array([0.1])) == 'no_absolute'
 
 
 # -- unknown turns -------------------------------------------------------------------------------

@@ -69,9 +69,8 @@ def test_the_first_model_of_an_sdf_is_read():
     """Its blocks and their transmissions are; its joints are not URDF and stay unread."""
     first = '<joint name="any" type="revolute"/>' + hardware(ros2('t', 'j1', 'a'))
     second = '<ros2_control name="x" type="y"/>'
-    loaded, finding = find_only(
-        f'<sdf><model name="first">{first}</model><model name="second">{second}</model></sdf>'
-    )
+    text = f'<sdf><model name="first">{first}</model><model name="second">{second}</model></sdf>'
+    loaded, finding = find_only(text)
     assert (loaded.name, [block.name for block in loaded.blocks]) == ('first', ['hw'])
     assert loaded.transmission('t').path == '/sdf/model[1]/ros2_control/transmission'
     assert (loaded.joints, finding.severity) == ((), 'info')

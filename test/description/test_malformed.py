@@ -31,8 +31,7 @@ def test_one_cause_is_one_error_and_costs_one_transmission(file):
         assert (finding.subject, error.subject) == ('j1', 'bad')
         assert "joint 'j1' of line" in error.message
     assert [each.name for each in loaded.transmissions] == ['good']
-    names = {'no_name': '', 'name_taken': 'good'}
-    expected = names.get(file.stem.partition('_')[2], 'bad')
+    expected = {'no_name': '', 'name_taken': 'good'}.get(file.stem.partition('_')[2], 'bad')
     assert [each.name for each in loaded.rejected] == [expected]
 
 
@@ -64,8 +63,7 @@ def test_mutilated_robots_end_well(data):
         start = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(start, min(len(text), start + 60)))
         pieces = FRAGMENTS | st.just('') | st.text(max_size=3) | st.just(text[start:end] * 2)
-        middle = data.draw(pieces)
-        text = text[:start] + middle + text[end:]
+        text = text[:start] + data.draw(pieces) + text[end:]
     source = text.encode('utf-8', 'surrogatepass') if data.draw(st.booleans()) else text or '<'
     try:
         robot = four_joints.load(source)

@@ -90,8 +90,7 @@ def test_a_transmission_is_read_whole(text, dialect, path, members):
     spec = load_clean(text).transmission('t')
     assert spec.type == 'transmission_interface/DifferentialTransmission'
     assert (spec.dialect, spec.path, spec.can_command) == (dialect, path, True)
-    assert spec.block == ('hw' if dialect == 'ros2_control' else '')
-    assert facts(spec) == members
+    assert (spec.block, facts(spec)) == ('hw' if dialect == 'ros2_control' else '', members)
     assert [spec.parameters, *(each.parameters for each in spec.joints)] == [(), (), ()]
 
 

@@ -47,8 +47,7 @@ def test_everything_of_a_joint_is_read():
     assert spec.origin == OriginSpec((1.0, 2.0, 3.0), (0.1, 0.2, 0.3))
     assert spec.axis == (0.0, 0.6, 0.8)
     assert spec.limits == JointLimitSpec(lower=-1.5, upper=2.0, velocity=3.0, effort=4.0)
-    assert spec.mimic == MimicSpec('j', -2.0, 0.5)
-    assert spec.dynamics == DynamicsSpec(0.7, 0.1)
+    assert (spec.mimic, spec.dynamics) == (MimicSpec('j', -2.0, 0.5), DynamicsSpec(0.7, 0.1))
 
 
 COMPONENT = st.floats(-1e300, 1e300)
@@ -62,8 +61,7 @@ def test_axes_have_unit_length(axis):
     x, y, z = axis
     found = load(one_joint(f'<axis xyz="{x} {y} {z}"/>')).joint('j').axis
     length = math.hypot(*(value / scale for value in axis))
-    expected = [value / scale / length for value in axis]
-    assert found == pytest.approx(expected, rel=1e-14, abs=0.0)
+    assert found == pytest.approx([value / scale / length for value in axis], rel=1e-14, abs=0.0)
     assert math.hypot(*found) == pytest.approx(1.0, rel=1e-15)
 
 
@@ -129,9 +127,8 @@ def test_quaternions_of_old_versions_are_ignored(version, more, angle, levels):
 def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, expected, found):
     """What is missing is open, rates and efforts are magnitudes, crossed ones stay."""
     loaded = load(one_joint(inside, kind))
-    assert [(each.severity, each.expected, each.found) for each in loaded.findings] == [
-        ('warning', expected, found)
-    ] * (expected is not None)
+    told = [(each.severity, each.expected, each.found) for each in loaded.findings]
+    assert told == [('warning', expected, found)] * (expected is not None)
     assert [each.fatal_if_strict for each in loaded.findings] == [found == 'none'] * bool(expected)
     assert loaded.joint('j').limits == (limits and JointLimitSpec(*limits))
 
@@ -168,10 +165,9 @@ def test_broken_trees_are_warnings_that_strict_mode_refuses(joints, message):
 
 def test_what_a_joint_cannot_mimic():
     """A loop is one error at a joint of it, however it is reached; an unknown joint is one."""
-    followed = {1: 2, 2: 3, 3: 2, 4: 4, 5: 9}
     joints = (
         joint(f'j{number}', f'l{number - 1}', f'l{number}', f'<mimic joint="j{other}"/>')
-        for number, other in followed.items()
+        for number, other in {1: 2, 2: 3, 3: 2, 4: 4, 5: 9}.items()
     )
     loaded = load(robot('<link name="l5"/>', joints=''.join(joints)))
     assert [(error.path, error.found) for error in loaded.errors] == [

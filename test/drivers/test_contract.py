@@ -32,8 +32,7 @@ def make_robot(more='', kind='continuous'):
     """
     motor = params(id=1, position_unit='turn')
     inside = transmission('t', 'Simple', {'a': ratio(2)}, {'motor': motor})
-    kinds = {'a': kind, 'b': 'continuous', 'c': 'continuous'}
-    text = urdf(kinds, inside, plugin='my/Servos')
+    text = urdf({'a': kind, 'b': 'continuous', 'c': 'continuous'}, inside, plugin='my/Servos')
     more = params(port='/dev/ttyUSB0', wide='0x10', half=0.5, word='x') + more
     for before, after in (
         ('"hardware" type="system"', '"arm" type="system" rw_rate="50"'),
@@ -118,10 +117,8 @@ def test_plugins_are_replaced_by_block_or_all_at_once():
     simulated, servos = (f'transmission_bridge/{x}' for x in ('SimulatedDriver', 'SerialServos'))
     assert find_block_drivers(robot, {}) == {}
     found = find_block_drivers(robot, {'*': simulated, 'arm': servos})
-    assert {name: kind for name, (kind, _) in found.items()} == {
-        'arm': SerialServos,
-        '': SimulatedDriver,
-    }
+    kinds = {name: kind for name, (kind, _) in found.items()}
+    assert kinds == {'arm': SerialServos, '': SimulatedDriver}
     assert list_encoder_periods(found) == pytest.approx({'motor': 1.0, 'b': 2.0 * math.pi})
 
 

@@ -365,8 +365,7 @@ def test_an_actuator_that_stops_to_answer_loses_its_command_at_once():
         made.driver.rows = [1.0, 2.0]
         wait(lambda: made.states[-1].rows[0, 0] == 1.0, 'its answer')
         made.await_write(rows(position=[NAN, 0.8]))
-        lost = sum(state.forgotten for state in made.states)
-        assert (lost > 0).tolist() == [True, False]
+        assert (sum(state.forgotten for state in made.states) > 0).tolist() == [True, False]
 
 
 def test_hardware_that_fails_is_opened_again_and_holds():

@@ -40,13 +40,10 @@ def sample(active, measured, now):
 def test_between_velocities_it_is_the_cubic_of_both_ends():
     """A cubic polynomial with its derivatives is reproduced, and so is its velocity."""
     cubic = np.polynomial.Polynomial([0.0, 0.0, 2.0, -0.7])
-    times = [0.5, 1.25, 2.0]
-    points = [(t, [cubic(t)], [cubic.deriv()(t)]) for t in times]
-    active, measured = start(*points)
+    active, measured = start(*[(t, [cubic(t)], [cubic.deriv()(t)]) for t in [0.5, 1.25, 2.0]])
     for now in np.linspace(0.0, 1.999, 40):
-        np.testing.assert_allclose(
-            sample(active, measured, now), [cubic(now), cubic.deriv()(now)], atol=1e-12
-        )
+        found = sample(active, measured, now)
+        np.testing.assert_allclose(found, [cubic(now), cubic.deriv()(now)], atol=1e-12)
     x, v = sample(active, measured, 2.0)
     assert (x, np.isnan(v)) == (pytest.approx(cubic(2.0)), True)
 

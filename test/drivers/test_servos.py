@@ -244,10 +244,8 @@ def test_dynamixel_servos_have_their_own_registers_and_turns(port, monkeypatch):
         with pytest.raises(tb.DriverError, match=r'beyond the turn .*: servo1'):
             driver.write(command(position=np.array([-3, -6000, 12000]) * TICK))
         goals = [struct.unpack_from('<i', table, 116)[0] for table in bus.tables.values()]
-        assert (goals, [table[64] for table in bus.tables.values()]) == (
-            [100, -6000, 12000],
-            [1, 1, 1],
-        )
+        assert goals == [100, -6000, 12000]
+        assert [table[64] for table in bus.tables.values()] == [1, 1, 1]
     hardware.actuators[2].parameters['model'] = 'STS3215'
     with pytest.raises(tb.DriverError, match='STS3215 and XL330 have different registers'):
         SerialServos().configure(hardware)
@@ -263,6 +261,14 @@ def test_status_has_one_more_register_each_time(port):
     assert found[-1]['voltage [V]'] == pytest.approx([7.4] * 3)
 
 
+def check_return(port, lost, states):
+    """Bring the second servo back, moved and without torque; check that it holds there."""
+    lost.at, lost.table[TORQUE] = 300.0, 0
+    port.bus.servos[2] = lost
+    wait(lambda: states[-1][1].rows[0, 1] == pytest.approx(300 * TICK), 'the return')
+    assert (lost.at, lost.goal, lost.table[TORQUE]) == (300.0, 300, 1)
+
+
 def test_a_servo_off_the_bus_costs_only_itself_and_holds_when_it_is_back(port, hosting):
     """The others continue; after its return it holds its present position."""
     with hosting() as (host, states, _):
@@ -272,10 +278,7 @@ def test_a_servo_off_the_bus_costs_only_itself_and_holds_when_it_is_back(port, h
         wait(lambda: np.isnan(states[-1][1].rows[0, 1]), 'the loss')
         host.send_commands(np.array([[2100 * TICK, 500 * TICK, NAN], *[[NAN] * 3] * 2]))
         wait(lambda: port.bus.servos[1].at == 2100.0, 'the other servo')
-        lost.at, lost.table[TORQUE] = 300.0, 0
-        port.bus.servos[2] = lost
-        wait(lambda: states[-1][1].rows[0, 1] == pytest.approx(300 * TICK), 'the return')
-        assert (lost.at, lost.goal, lost.table[TORQUE]) == (300.0, 300, 1)
+        check_return(port, lost, states)
         assert [bool(each) for each in sum(s.forgotten for _, s in states)] == [False, True, False]
 
 
@@ -317,10 +320,7 @@ def test_a_servo_that_dies_in_an_outage_does_not_keep_the_others_from_working(po
         assert np.isnan(states[0][1].rows[0]).tolist() == [False, True, False]
         host.send_commands(np.array([[2000 * TICK, 120 * TICK, NAN], *[[NAN] * 3] * 2]))
         wait(lambda: port.bus.servos[1].at == 2000.0, 'the goal of another servo')
-        lost.at, lost.table[TORQUE] = 300.0, 0
-        port.bus.servos[2] = lost
-        wait(lambda: states[-1][1].rows[0, 1] == pytest.approx(300 * TICK), 'the return')
-        assert (lost.at, lost.goal, lost.table[TORQUE]) == (300.0, 300, 1)
+        check_return(port, lost, states)
 
 
 def test_a_late_answer_is_never_another_number(port, hosting):

@@ -26,9 +26,8 @@ def make_driver(of_actuators=({}, {}), scales=None, **parameters):
         DriverActuator(name, '', each)
         for name, each in zip(('left', 'right'), of_actuators, strict=True)
     )
-    hardware = Hardware(
-        'arm', parameters, actuators, 100.0, np.ones((3, 2)) if scales is None else scales
-    )
+    scales = np.ones((3, 2)) if scales is None else scales
+    hardware = Hardware('arm', parameters, actuators, 100.0, scales)
     driver = simulated.SimulatedDriver()
     driver.configure(hardware)
     driver.activate()

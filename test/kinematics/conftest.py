@@ -12,10 +12,9 @@ def central_difference():
 
     def differentiate(function, step=1e-3):
         # Seven-point stencil: the error is of sixth order in the step.
-        weights = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
         return sum(
             weight * (function(count * step) - function(-count * step)) / step
-            for count, weight in weights.items()
+            for count, weight in {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}.items()
         )
 
     return differentiate

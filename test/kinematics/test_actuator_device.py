@@ -120,8 +120,7 @@ def test_positions_and_wrenches_go_there_and_back(device, seed):
     equal(device.base_t_end(a), device.device.base_t_end(q))
     equal(device.base_t_frame('pitch_link', a), device.device.base_t_frame('pitch_link', q))
     wrench, rate = rng.normal(size=(3, 6)), rng.normal(size=a.shape)
-    jacobian = device.base_j_end(a)
-    twist = (jacobian @ rate[..., np.newaxis])[..., 0]
+    twist = (device.base_j_end(a) @ rate[..., np.newaxis])[..., 0]
     efforts = device.actuator_efforts(wrench, a)
     scale = 1.0 + np.sum(np.abs(wrench * twist), axis=-1)
     work, power = np.sum(wrench * twist, axis=-1), np.sum(efforts * rate, axis=-1)
@@ -290,8 +289,7 @@ def test_limits_are_those_of_the_commanded_joints(of_linkage, linkages, name, ba
     whole = of_linkage(name, base, end)
     description = load_description(linkages[name])
     bare = ActuatorDevice(whole.device, RobotTransmissions(description, passive_joints='none'))
-    n = len(whole.actuator_names)
-    for a in np.random.default_rng(0).uniform(-3.0, 3.0, (10, n)):
+    for a in np.random.default_rng(0).uniform(-3.0, 3.0, (10, len(whole.actuator_names))):
         for kind in ('velocity', 'effort'):
             found, expected = (getattr(each, f'{kind}_limits_at')(a) for each in (whole, bare))
             assert np.isfinite(expected).all()

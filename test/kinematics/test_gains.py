@@ -67,12 +67,9 @@ def test_motors_make_the_stiffness_asked_for_under_a_load(bent):
         return bent.actuator_to_joint('effort', effort, at=motors)
 
     def stiffness(gains, step=1e-5):
-        columns = [
-            (at_joints(gains, PLACE - step * unit) - at_joints(gains, PLACE + step * unit))
-            / (2.0 * step)
-            for unit in np.eye(3)
-        ]
-        return np.array(columns).T
+        steps = step * np.eye(3)
+        rises = [at_joints(gains, PLACE - each) - at_joints(gains, PLACE + each) for each in steps]
+        return np.array(rises).T / (2.0 * step)
 
     gains = actuator_gains(bent, PLACE, proportional=k, load=load)
     np.testing.assert_allclose(stiffness(gains), k, atol=1e-5)

@@ -207,9 +207,8 @@ def test_every_case_of_idyntree_agrees(load_vectors):
                 close(np.ravel(results[key]), np.ravel(expected), tolerance=1e-12)
         if 'defaults' in case:
             peer = {name: (number,) for name, number in case['defaults'].items()}
-            assert joint.limits == MotionLimits(
-                *(peer[key] for key in ('min', 'max', 'vel', 'eff'))
-            )
+            numbers = (peer[key] for key in ('min', 'max', 'vel', 'eff'))
+            assert joint.limits == MotionLimits(*numbers)
             losses = peer['damping'], peer['static_friction']
             assert joint.dynamics == JointDynamics(JointDynamicsType.NONE, *losses)
             switches = ('has_pos_limits', 'has_vel', 'has_eff', 'dynamics_type')
@@ -383,10 +382,7 @@ def test_limits_of_a_description(kind, given_limits, expected, switches):
 def test_each_type_of_a_description_has_its_joint(kind):
     """The type is that of the joint element, its origin the rest transform, its axis turned."""
     limits, dynamics = JointLimitSpec(-1.0, 1.0, 2.0, 3.0), DynamicsSpec(0.5, 0.25)
-    origin, mimic = (
-        OriginSpec((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2)),
-        MimicSpec('other', 2.0, 1.0),
-    )
+    origin, mimic = OriginSpec((1, 2, 3), (0, 0, np.pi / 2)), MimicSpec('other', 2.0, 1.0)
     element = spec(kind, origin=origin, limits=limits, dynamics=dynamics, mimic=mimic)
     joint = joint_from_spec(element)
     assert (joint.type, joint.link1, joint.link2, joint.mimic) == (kind, 'parent', 'child', mimic)

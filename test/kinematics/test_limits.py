@@ -55,8 +55,7 @@ def test_box_touches_the_polytope_on_every_side(drawn):
 @given(SEEDS)
 def test_more_actuators_than_joints_leave_directions_free(seed):
     """An actuator that the joints determine is bounded, one that can move idly is not."""
-    rng = np.random.default_rng(seed)
-    a, b = rng.uniform(0.5, 2.0, 2)
+    a, b = np.random.default_rng(seed).uniform(0.5, 2.0, 2)
     jacobian = np.array([[a, 0.0, 0.0], [0.0, b, -1.0]])
     least, greatest = bound_actuators(jacobian, np.array([-1.0, -2.0]), np.array([3.0, 4.0]))
     np.testing.assert_allclose([least[0], greatest[0]], [-1.0 / a, 3.0 / a], rtol=1e-12)
@@ -82,5 +81,4 @@ def test_effort_box_is_that_of_the_corners(drawn):
     corners = np.array(list(product(*((-e, e) for e in effort)))) @ jacobian
     np.testing.assert_allclose(effort_box(jacobian, effort), corners.max(axis=0), rtol=1e-12)
     effort[0] = np.inf
-    is_free = np.isinf(effort_box(jacobian, effort))
-    np.testing.assert_array_equal(is_free, jacobian[0] != 0.0)
+    np.testing.assert_array_equal(np.isinf(effort_box(jacobian, effort)), jacobian[0] != 0.0)

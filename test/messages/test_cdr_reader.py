@@ -100,9 +100,6 @@ def test_truncated(data):
             parse_joint_state(message[:size])
 
 
-COUNTS = (0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0x7FFFFFFF, 0x20000000, 0x1FFFFFFF, 0x10000)
-
-
 @pytest.mark.parametrize('field', range(7))
 def test_hostile_counts(field):
     """A count or length beyond the message is refused before anything is allocated for it."""
@@ -111,7 +108,7 @@ def test_hostile_counts(field):
     names = form.frame_end + 1 + -(form.frame_end + 1) % 4
     offsets = [12, names, names + 4, message.index(b'def\0') - 4]
     offsets += [extent.count_offset for extent in form.arrays]
-    for count in COUNTS:
+    for count in (2**32 - 1, 2**32 - 2, 2**31, 2**31 - 1, 2**29, 2**29 - 1, 2**16):
         struct.pack_into('<I', message, offsets[field], count)
         hostile = bytes(message)
         tracemalloc.start()

@@ -62,8 +62,7 @@ def test_any_sequence_of_layouts(drawn):
     for record, sample, data in zip(records, drawn, encoded, strict=True):
         assert data == sample.encode()
         if record.names and record.lengths == (len(record.names),) * 3:
-            rows = np.array(arrays_of(record))
-            data = encoder.encode_rows(record.names, record.stamp, rows)
+            data = encoder.encode_rows(record.names, record.stamp, np.array(arrays_of(record)))
             assert data == replace(sample, frame_id='').encode()
 
 

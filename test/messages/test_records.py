@@ -53,9 +53,8 @@ def test_records_and_messages_are_apart(kind):
     with pytest.raises(ValueError, match='read-only'):
         record.position[0] = 0.0
     position, none = np.array([1.0, 2.0]), np.empty(0)
-    fill_joint_state_message(
-        message, JointStateRecord((1, 2), '', ('a', 'b'), position, none, none)
-    )
+    record = JointStateRecord((1, 2), '', ('a', 'b'), position, none, none)
+    fill_joint_state_message(message, record)
     position[:] = 9.0
     assert message.position.tolist() == [1.0, 2.0]
 

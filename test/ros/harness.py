@@ -455,8 +455,7 @@ class Peer:
 
     def state(self, node=BRIDGE):
         """Return the state of the life cycle, for example ``inactive``."""
-        response = self.call(GetState, f'{node}/get_state', GetState.Request())
-        return response.current_state.label
+        return self.call(GetState, f'{node}/get_state', GetState.Request()).current_state.label
 
     def pass_through(self, *transitions, node=BRIDGE):
         """Make transitions, which must succeed."""
@@ -470,9 +469,8 @@ class Peer:
     def set_parameters(self, values, node=BRIDGE):
         """Set several at once; return the one result of ``set_parameters_atomically``."""
         request = SetParametersAtomically.Request(parameters=parameter_messages(values))
-        return self.call(
-            SetParametersAtomically, f'{node}/set_parameters_atomically', request
-        ).result
+        service = f'{node}/set_parameters_atomically'
+        return self.call(SetParametersAtomically, service, request).result
 
     def set_each_parameter(self, values, node=BRIDGE):
         """Set them one by one as ``ros2 param set`` does; return the results."""
@@ -488,10 +486,7 @@ class Peer:
             if len(names) == 1:
                 return {names[0]: None}
             return {key: self.parameters([key], node)[key] for key in names}
-        return {
-            name: parameter_value_to_python(value)
-            for name, value in zip(names, values, strict=True)
-        }
+        return dict(zip(names, map(parameter_value_to_python, values), strict=True))
 
     def parameter_names(self, prefix='', node=BRIDGE):
         """Return the names of all declared parameters that begin with this."""

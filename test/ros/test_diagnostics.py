@@ -9,9 +9,6 @@ import pytest
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
-#: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
-INCOMPATIBLE = 'ignore:Deprecated in favor of:DeprecationWarning'
-
 
 def test_every_state(peer, make_bridge, reference, harness, log):
     """Reports come once a second in every state; a bridge never started explains how to."""
@@ -46,7 +43,8 @@ def test_every_state(peer, make_bridge, reference, harness, log):
 ROLES = ('actuator_states', 'joint_states', 'joint_commands', 'actuator_commands')
 
 
-@pytest.mark.filterwarnings(INCOMPATIBLE)
+#: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
+@pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
 def test_peers_under_another_name(peer, harness, reference, active_bridge):
     """Drivers, listeners, other publishers and those that do not fit are found by full names."""
     # States and commands exchanged, each for each.
@@ -109,8 +107,7 @@ def test_nodes_with_another_message_type(active_bridge, diagnostics, harness):
         ('joint_states', 'std_msgs/msg/String', 'sensor_msgs/msg/JointState'),
     ):
         types = f"message type '{found}', expected {expected}"
-        words = f"incompatible: '/other' ({types})"
-        diagnostics.said(topic, words, level=WARN)
+        diagnostics.said(topic, f"incompatible: '/other' ({types})", level=WARN)
     other.node.destroy_publisher(publisher)
     diagnostics.said('joint_trajectory', level=OK)
     other.destroy()
@@ -121,8 +118,7 @@ def test_a_clock_under_another_name(peer, active_bridge, diagnostics):
     from rosgraph_msgs.msg import Clock
 
     active_bridge({'use_sim_time': True}, cli_args=['--ros-args', '-r', '/clock:=/sim/clock'])
-    words = 'clock: /sim/clock has 0 publishers'
-    diagnostics.said('life cycle', words, level=WARN)
+    diagnostics.said('life cycle', 'clock: /sim/clock has 0 publishers', level=WARN)
     peer.node.create_publisher(Clock, '/sim/clock', 10)
     # Reports come by the steady clock, also while simulated time does not run.
     diagnostics.said('life cycle', 'active', level=OK)
@@ -141,8 +137,7 @@ def test_a_node_of_the_same_name(peer, make_bridge, reference, harness, monkeypa
     said.said('joint_states', "other publishers: '/transmission_bridge'", level=WARN)
     said.said('life cycle', level=OK)
     monkeypatch.setattr(diagnostics, '_LEASE', 1.0)
-    words = 'same name: a second /transmission_bridge publishes'
-    said.said('life cycle', words, level=ERROR)
+    said.said('life cycle', 'same name: a second /transmission_bridge publishes', level=ERROR)
 
 
 # -- and when ------------------------------------------------------------------------------------

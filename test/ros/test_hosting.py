@@ -65,10 +65,8 @@ class Hosted:
         urdf = folder / 'robot.urdf'
         urdf.write_text(make_urdf({'arm': ('scripted_driver/Scripted', ['a', 'b'])}, inside))
         words = [word for each in parameters.items() for word in ('-p', '{}:={}'.format(*each))]
-        self.process = start_process(
-            f'transmission_bridge.ros.main {module}',
-            *('--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py', '--ros-args', *words),
-        )
+        given = ('--urdf', urdf, '--driver', SUPPORT / 'scripted_driver.py', '--ros-args')
+        self.process = start_process(f'transmission_bridge.ros.main {module}', *given, *words)
 
     def say(self, **faults):
         """Have methods do this from now on."""
@@ -120,8 +118,7 @@ def test_a_hosted_driver_is_a_driver_without_topics(hosted, harness):
     peer.spin_until(lambda: joints and motors, 'states of joints, and copies of those of motors')
     assert (joints[-1].names, motors[-1].names) == (('q_a', 'q_b'), ('m_a', 'm_b'))
     send = peer.publisher('joint_commands')
-    sent = peer.listen('actuator_commands')
-    peer.exchange(send, Message(('q_a',), position=(0.5,)), sent)
+    peer.exchange(send, Message(('q_a',), position=(0.5,)), peer.listen('actuator_commands'))
     wait_for_rows(peer, bridge, [[1.0, NAN], [NAN, NAN], [NAN, NAN]])
     peer.spin_until(lambda: joints[-1].position.tolist() == [0.5, 0.0], 'the state')
     # A hosted driver hears what is sent; units, names and status are in diagnostics.
@@ -278,10 +275,8 @@ def test_hosted_drivers_beside_one_on_a_topic(make_bridge, peer, harness):
 
     peer.spin_until(has_moved, 'the motion of all')
     assert (sent[-1].names, sent[-1].position.tolist()) == (('m_c',), [2.0])
-    assert [(each[-1].names, each[-1].position.tolist()) for each in own] == [
-        (('m_a',), [1.0]),
-        (('m_b',), [-1.0]),
-    ]
+    found = [(each[-1].names, each[-1].position.tolist()) for each in own]
+    assert found == [(('m_a',), [1.0]), (('m_b',), [-1.0])]
     topics = ['actuator_states', 'left_arm/actuator_states', 'right/actuator_states']
     name = 'hosted.actuator_state_topics'
     assert peer.parameters([name]) == {name: topics}
@@ -303,9 +298,7 @@ def test_a_driver_alone_on_topics(start_process, tmp_path, meet):
     peer.send(send, Message(('other', 'm_a'), position=(9.0, 0.5)))
     peer.spin_until(lambda: states[-1].position.tolist() == [0.5, 0.0], 'the position')
     peer.send(send, Message(('m_a',), velocity=(0.25,)))
-    peer.spin_until(
-        lambda: any(each.velocity.tolist() == [0.25, 0.0] for each in states), 'the velocity'
-    )
+    peer.spin_until(lambda: [0.25, 0.0] in [each.velocity.tolist() for each in states], 'velocity')
     peer.spin_until(lambda: states[-1].velocity.tolist() == [0.0, 0.0], 'its end')
     alone.process.ends_well()
     assert alone.calls()[-2:] == ['deactivate', 'cleanup']
@@ -317,8 +310,7 @@ def test_a_latched_description_is_there_when_the_node_is_configured(
     """Also if configure is called before the subscription has found the publisher."""
     monkeypatch.setattr('transmission_bridge.ros.bridge_node._DISCOVERY', 30.0)
     peer.latch(reference.URDF)
+    rule = ['--ros-args', '-r', 'robot_description:=/robot_description']
     for number in range(3):
-        node = make_bridge(namespace=f'n{number}', cli_args=[
-            '--ros-args', '-r', 'robot_description:=/robot_description',
-        ])  # fmt: skip
+        node = make_bridge(namespace=f'n{number}', cli_args=rule)
         assert node.trigger_configure().name == 'SUCCESS'

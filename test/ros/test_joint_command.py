@@ -28,8 +28,7 @@ def subscribed(world):
     inputs = SimpleNamespace(
         subscribe_commands=topics.__setitem__, replace_stamp=lambda topic, stamp, now: stamp
     )
-    take = world.gate.send_joint_command
-    return topics, *subscribe_joint_commands(inputs, world.robot, take)
+    return topics, *subscribe_joint_commands(inputs, world.robot, world.gate.send_joint_command)
 
 
 @pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
@@ -61,8 +60,7 @@ def test_a_joint_command_is_a_joint_command(monkeypatch, interface):
     ((_, found),) = world.sent
     assert found.names == ('winch', 'left', 'right')
     for name, value in zip(found.names, getattr(found, interface), strict=True):
-        number = reference.actuator_value(reference.Numbers(), interface, name, joints)
-        assert number.equals(value)
+        assert reference.actuator_value(reference.Numbers(), interface, name, joints).equals(value)
     assert reason(send, interface, lift=float('inf')) == 'infinite'
     send(interface, lift=0.5)
     other = next(each for each in INTERFACES if each != interface)

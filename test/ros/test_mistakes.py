@@ -15,8 +15,7 @@ def test_a_bridge_that_was_killed_and_started_again(live, harness):
     for _ in range(4):
         assert 'same name' not in diagnostics.said('life cycle').message
         assert 'other publishers' not in diagnostics.statuses['joint_states'].message
-        commands = diagnostics.statuses['commands of joint_commands']
-        assert commands.message == 'OK'
+        assert diagnostics.statuses['commands of joint_commands'].message == 'OK'
 
 
 def test_unknown_joints(active_bridge, peer, reference, log):

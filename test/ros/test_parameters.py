@@ -49,8 +49,7 @@ def test_life(peer, active_bridge, reference):
     driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
 
     def lift_of():
-        message = reference.Message(('winch',), position=(2.0,))
-        (state,) = peer.exchange(driver, message, joints)
+        (state,) = peer.exchange(driver, reference.Message(('winch',), position=(2.0,)), joints)
         return state.position[state.names.index('lift')]
 
     assert lift_of() == 2.0 / 8.0 + 0.3
@@ -119,17 +118,15 @@ def test_refused_at_configure(peer, make_bridge, with_slide, log, values, words)
     """What cannot be used fails the configuration with a sentence, and leaves nothing behind."""
     rules = [each for rule in values.get('rules', ()) for each in ('-r', rule)]
     values = {key: value for key, value in values.items() if key != 'rules'}
-    node = make_bridge(
-        {'robot_description': with_slide, **values}, cli_args=['--ros-args', *rules]
-    )
+    values = {'robot_description': with_slide, **values}
+    node = make_bridge(values, cli_args=['--ros-args', *rules])
     assert not peer.change_state('configure')
     assert peer.state() == 'unconfigured'
     peer.spin_until(lambda: log('configure failed'), 'the failure')
     assert log(*words) > 0
     assert log('Traceback') == 0
     assert all(word in node.failure for word in words)
-    assert node._session is None
-    assert list(node._managed_entities) == []
+    assert (node._session, list(node._managed_entities)) == (None, [])
     assert [each.topic_name for each in node.subscriptions] == ['/robot_description']
 
 
@@ -179,10 +176,8 @@ def test_a_file_and_the_command_line(meet, harness, reference, start_process, tm
         LIFT: '8',
     }
     path = harness.parameter_file(tmp_path / 'bridge.yaml', given)
-    process = start_process(
-        'transmission_bridge.ros.main bridge_node',
-        *('--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
-    )
+    words = ('--ros-args', '--params-file', path, '-p', f'{ROLL}:=1')
+    process = start_process('transmission_bridge.ros.main bridge_node', *words)
     peer = meet('transmission_bridge')
     # What may be why it does not start is said at once.
     process.wait_for("'autostrt' matches no parameter (closest: 'autostart')")

@@ -139,8 +139,7 @@ def test_odd_stamps(active_bridge, reference, peer, diagnostics, log, source):
     """Their messages are used, with the time of receipt; they are counted, and warned of once."""
     active_bridge({**reliable(source), 'state_timeout': 0.0})
     sender, heard = peer.publisher(source), peer.listen(WAYS[source])
-    is_command = source == 'joint_commands'
-    name, arrays = ('lift', 1) if is_command else ('winch', 3)
+    name, arrays = ('lift', 1) if source == 'joint_commands' else ('winch', 3)
     message = reference.Message((name,), *[(1.0,)] * arrays)
     peer.exchange(sender, message, heard)
     for stamp in (each for stamps in ODD.values() for each in stamps):

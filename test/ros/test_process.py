@@ -13,10 +13,7 @@ import signal
 import pytest
 
 from transmission_bridge.resources import resource
-from transmission_bridge.ros.process import (
-    available_executors,
-    free_read_messages,
-)
+from transmission_bridge.ros.process import available_executors, free_read_messages
 
 URDF = resource('urdf', 'one_joint.urdf')
 
@@ -376,10 +373,8 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
     driver = peer.node.create_publisher(JointState, 'actuator_states', 10)
     state = JointState(name=['hinge_motor'], position=[25.0])
     peer.node.create_timer(0.05, lambda: driver.publish(state))
-    child = start(
-        *('-c', WITHOUT_STREAMS, closed, '-m', PROGRAMS, BRIDGE),
-        *('--executor', executor, '--urdf', URDF, '--ros-args', '-p', 'autostart:=true'),
-    )
+    words = ('--executor', executor, '--urdf', URDF, '--ros-args', '-p', 'autostart:=true')
+    child = start('-c', WITHOUT_STREAMS, closed, '-m', PROGRAMS, BRIDGE, *words)
     peer.spin_until(lambda: heard)
     assert (list(heard[0].name), list(heard[0].position)) == (['hinge'], [0.5])
     child.ends_well(signal.SIGINT)

@@ -123,10 +123,8 @@ PRIVATE = re.compile(r"(?<!\bself)\._[a-z]\w*|rclpy[\w.]*\.(?:impl|_)|attr\(\w+,
 
 def test_one_module_uses_what_is_private():
     """No import and no attribute in another module is private to rclpy."""
-    users = {
-        path.stem for path in ROS.glob('*.py') if PRIVATE.search(path.read_text(encoding='utf-8'))
-    }
-    assert users == {'process'}
+    texts = {path.stem: path.read_text(encoding='utf-8') for path in ROS.glob('*.py')}
+    assert {name for name, text in texts.items() if PRIVATE.search(text)} == {'process'}
 
 
 @pytest.mark.versions
@@ -143,10 +141,8 @@ def test_no_attribute_of_ours_hides_one_of_rclpy(context):
         try:
             ours = {*vars(node), *vars(kind)} - {*vars(base)}
             theirs = {name for parent in kind.__mro__[1:] for name in vars(parent)} | {*vars(base)}
-            hidden = {
-                name for name in ours & theirs if name.startswith('_') and not name.endswith('__')
-            }
-            assert hidden == set()
+            hidden = {name for name in ours & theirs if name.startswith('_')}
+            assert {name for name in hidden if not name.endswith('__')} == set()
         finally:
             node.destroy_node()
             base.destroy_node()

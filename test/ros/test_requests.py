@@ -143,8 +143,7 @@ def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     for name, value in values.items():
         for each in value if isinstance(value, list) else [value]:
             assert not isinstance(each, float) or math.isfinite(each), name
-    state = peer.state()
-    if state in ('active', 'inactive'):
+    if peer.state() in ('active', 'inactive'):
         for transmission, tunables in node._session.robot.tunables.items():
             for tunable in tunables:
                 name = '.'.join(('transmissions', transmission, *tunable.path))
@@ -214,8 +213,7 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
             assert not result.successful
             assert BUG in result.reason
             assert not set_together(peer, [typed(ROLL, 3, double_value=0.2)]).successful
-    output = capfd.readouterr().err
-    assert output.count('Traceback') == 2  # one for each service
+    assert capfd.readouterr().err.count('Traceback') == 2  # one for each service
     assert set_together(peer, [typed(ROLL, 3, double_value=0.3)]).successful
     assert peer.parameters([ROLL]) == {ROLL: 0.3}
     assert node._session.robot.transmissions['wrist'].joint_offset[0] == 0.3

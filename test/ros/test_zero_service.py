@@ -41,9 +41,8 @@ class Robot:
     def feed(self, position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6), velocity=(0.0,) * 6):
         """Have a message of all actuators taken, and return the positions of the joints."""
         self._sent += 1
-        message = self._reference.Message(
-            self._reference.ACTUATORS, position, velocity, stamp=(self._sent, 0)
-        )
+        names = self._reference.ACTUATORS
+        message = self._reference.Message(names, position, velocity, stamp=(self._sent, 0))
         (state,) = self._peer.exchange(self._driver, message, self._joints)
         return dict(zip(state.names, state.position, strict=True))
 
@@ -110,8 +109,7 @@ def test_refusals(peer, make_bridge, reference, harness, robot, monkeypatch, log
             response, result = robot.zero(), robot.store(harness, **{LIFT: 1.0})
         assert (response.success, result.successful) == (False, False)
         assert words in response.message
-        missing = 'no state of'
-        assert (missing if step == 'activate' else words if step else LIFT) in result.reason
+        assert ('no state of' if step == 'activate' else words if step else LIFT) in result.reason
         assert peer.parameters([LIFT, ROLL, PITCH]) == before
     assert log('Traceback') == 2
 

@@ -85,8 +85,7 @@ def test_a_linkage_conforms(linkages, name, actuator):
     if actuator:
         text = text.replace('<mechanical_reduction>9</mechanical_reduction>', '')
         text = text.replace('</actuator>', f'{actuator}</actuator>')
-    robot = load(text, strict=True, passive_joints='none')
-    (linkage,) = robot.transmissions.values()
+    (linkage,) = load(text, strict=True, passive_joints='none').transmissions.values()
     if actuator:
         assert linkage.actuator_reduction == (-3.0, -3.0)
     assert base_checks.failures(linkage, count=200) == {}

@@ -30,8 +30,7 @@ def robot(kind, limits, joints=('-1 1',), inside=''):
     tree = {f'j{number}': kind for number, kind in enumerate(kinds, 1)}
     motors = {f'a{n}': f'<limit {text}/>' if text else '' for n, text in enumerate(limits, 1)}
     members = {name: inside if name == 'j1' else '' for name in tree}
-    block = transmission('t', kind, members, motors, SIZES.get(kind, ''))
-    return urdf(tree, block)
+    return urdf(tree, transmission('t', kind, members, motors, SIZES.get(kind, '')))
 
 
 def built(*arguments, **options):
@@ -94,8 +93,7 @@ def test_tuning_that_makes_ranges_disjoint_is_refused(parameters, found):
         t.with_parameters({'t': parameters})
     assert caught.value.transmission == 't'
     assert 'exclude each other' in str(caught.value)
-    accepted = t.with_parameters({'t.actuators.a1.limit.lower': 1.0})
-    assert accepted.tunables['t'] != t.tunables['t']
+    assert t.with_parameters({'t.actuators.a1.limit.lower': 1.0}).tunables['t'] != t.tunables['t']
 
 
 numbers = st.floats(-5.0, 5.0).map(lambda number: round(number, 2))
@@ -107,8 +105,7 @@ def test_a_joint_is_bridged_if_some_position_is_within_both(motor, joint, reduct
     """Against the ends of both intervals by hand."""
     (lower, upper), (low, high) = sorted(motor), sorted(joint)
     reduction = reduction or 1.0
-    limits = [f'lower="{lower}" upper="{upper}"']
-    t = built('Simple', limits, [f'{low} {high}'], ratio(reduction))
+    t = built('Simple', [f'lower="{lower}" upper="{upper}"'], [f'{low} {high}'], ratio(reduction))
     least, greatest = sorted((reduction * low, reduction * high))
     gap = max(least, lower) - min(greatest, upper)
     if not math.isclose(gap, 0.0, abs_tol=1e-6):

@@ -67,8 +67,7 @@ def test_the_equations_of_the_document(heading):
     assert len(rows) == 3 * size
     for _ in range(20):
         offsets, given = generator.normal(size=(2, size))
-        signs = generator.choice([-1.0, 1.0], (2, size))
-        ar, jr = signs * generator.uniform(0.5, 5.0, (2, size))
+        ar, jr = generator.choice([-1.0, 1.0], (2, size)) * generator.uniform(0.5, 5.0, (2, size))
         numbers = {'n': ar[0], 'off': offsets[0]}
         for k in range(size):
             numbers |= {f'ar{k + 1}': ar[k], f'jr{k + 1}': jr[k], f'off{k + 1}': offsets[k]}
@@ -93,8 +92,7 @@ def test_the_equations_of_the_document(heading):
 def positions(robot):
     """Return what the robot maps some positions to, both ways."""
     q = robot.actuator_to_joint('position', np.full(len(robot.actuator_names), 0.01))
-    a = robot.joint_to_actuator('position', np.full(len(robot.joint_names), 0.02))
-    return [*q, *a]
+    return [*q, *robot.joint_to_actuator('position', np.full(len(robot.joint_names), 0.02))]
 
 
 @pytest.mark.parametrize('name', SNIPPETS)

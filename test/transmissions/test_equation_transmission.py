@@ -79,8 +79,7 @@ def test_position_and_slope_are_those_of_another_derivation(name):
         x = low + random.uniform(0.1, 0.9, len(low)) * (high - low)
         y, slopes = t.map(along, 'position', x), transmission.compute_slope(t, along, x)
         assert np.abs(derivation(t, x) - y).max() <= 1e-13 * (1.0 + np.abs(y).max())
-        error = np.abs(slopes - slope_of(derivation, t, x)).max()
-        assert error <= 1e-12 * np.abs(slopes).max()
+        assert np.abs(slopes - slope_of(derivation, t, x)).max() <= 1e-12 * np.abs(slopes).max()
 
 
 # -- the ends of a crank-slider -------------------------------------------------------------------

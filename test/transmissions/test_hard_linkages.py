@@ -54,8 +54,7 @@ def four_bar(lengths, pivot, yaws):
 def robot(body, driven, commanded, loops, **start):
     """Return the maps of a robot with one linkage."""
     motors = {f'{name}_motor': name for name in driven}
-    text = zoo_linkages.robot(body, motors, commanded, loops, zoo_linkages.starts(**start))
-    return load(text)
+    return load(zoo_linkages.robot(body, motors, commanded, loops, zoo_linkages.starts(**start)))
 
 
 def wrapped(angle):

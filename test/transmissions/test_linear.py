@@ -180,8 +180,7 @@ def test_a_turn_of_the_screw_is_its_lead(size, hand, reduction, offset):
     turn = 2.0 * np.pi * reduction
     moved = t.actuator_to_joint('position', [turn]) - t.actuator_to_joint('position', [0.0])
     assert moved[0] == pytest.approx(lead, rel=1e-12, abs=1e-15)
-    thrust = t.actuator_to_joint('effort', [0.7])
-    assert thrust[0] * lead == pytest.approx(0.7 * turn, rel=1e-14)
+    assert t.actuator_to_joint('effort', [0.7])[0] * lead == pytest.approx(0.7 * turn, rel=1e-14)
     assert t.joint_to_actuator('velocity', [lead])[0] == pytest.approx(turn, rel=1e-14)
 
 

@@ -61,11 +61,10 @@ def linkage_of(text, passive_joints='none'):
 def assert_same(one, other, at, direction):
     """Hold the maps of all interfaces against those of another transmission."""
     values, rate = np.random.default_rng(1).normal(size=(2, *at.shape))
+    where = {'at': at, 'rate': rate}
     for interface in ('position', 'velocity', 'acceleration', 'effort'):
-        given_values = at if interface == 'position' else values
-        expected, found = (
-            t.map(direction, interface, given_values, at=at, rate=rate) for t in (one, other)
-        )
+        numbers = at if interface == 'position' else values
+        expected, found = (t.map(direction, interface, numbers, **where) for t in (one, other))
         known = np.isfinite(expected).all(axis=1)
         assert known.mean() > 0.995
         assert np.array_equal(np.isfinite(found).all(axis=1), known)  # beyond the reach of a rod
@@ -77,9 +76,8 @@ def assert_same(one, other, at, direction):
 def test_the_push_rod_ankle_is_the_parallel_ankle(linkages, direction):
     """Joints of a URDF and an equation of its own agree all over their ranges."""
     limits = {'lower': (-0.9, -0.4), 'upper': (0.6, 0.4)}
-    ankle = mechanisms.ankle(
-        mechanisms.LEFT, mechanisms.RIGHT, **limits, actuator_reduction=(15.0, 15.0)
-    )
+    legs = mechanisms.LEFT, mechanisms.RIGHT
+    ankle = mechanisms.ankle(*legs, **limits, actuator_reduction=(15.0, 15.0))
     at = np.random.default_rng(0).uniform(*limits.values(), (2_010, 2))
     if direction == ACTUATOR_TO_JOINT:
         at = ankle.joint_to_actuator('position', at)
@@ -164,16 +162,12 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(linkages, of, d
     for component, driven, _ in linkage.iterate_members():
         start[driven] = component.structure.start[list(component.structure.driven)]
     random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    forward, back, commands = (
-        transmissions.stream(each)
-        for each in (ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR, JOINT_TO_ACTUATOR)
-    )
+    forward = transmissions.stream(ACTUATOR_TO_JOINT)
+    back, commands = (transmissions.stream(JOINT_TO_ACTUATOR) for _ in range(2))
     # The first sample is sought from the table, those after it are near the last solution.
     for driven in start + np.cumsum(random.uniform(-0.01, 0.01, (5, n)), axis=0):
-        a, other = (
-            linkage.actuator_reduction * (each - linkage._offsets)
-            for each in (driven, driven + 0.01)
-        )
+        a = linkage.actuator_reduction * (driven - linkage._offsets)
+        other = linkage.actuator_reduction * (driven + 0.01 - linkage._offsets)
         given = np.array([a, *random.normal(size=(2, n))])
         joints = forward.map_state(given, report).copy()
         assert_maps(transmissions, ACTUATOR_TO_JOINT, joints, given)
@@ -241,8 +235,7 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeyp
     flat = start.copy()
     # The lever of the knee and its rod are in one line.
     flat[component.structure.names.index('knee')] = 0.5 * math.pi
-    there = [enter(each[places], *fixed)[1][0] for each in (start, flat, start)]
-    assert there == [1.0, 0.0, 1.0]
+    assert [enter(each[places], *fixed)[1][0] for each in (start, flat, start)] == [1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(('choice', 'more'), [
@@ -384,8 +377,7 @@ def test_gimbal_lock_of_a_ball_costs_its_own_angles_only(linkages):
     stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
     own = np.array([name.startswith('upper_rod') for name in transmissions.joint_names])
     lost, last = [], np.zeros(3)
-    shares = np.random.default_rng(5).uniform(0.0, 2.0, 100)
-    for share in (*np.linspace(0.0, 2.0, 201), *shares):
+    for share in (*np.linspace(0.0, 2.0, 201), *np.random.default_rng(5).uniform(0.0, 2.0, 100)):
         a = share * LOCKED
         rows = stream.map_state(np.array([a, a, a]), report)
         assert np.isfinite(rows[:, ~own]).all()
@@ -443,8 +435,7 @@ def test_limits_that_exclude_the_start_are_a_warning(linkages):
     text = with_balls(linkages['push_rod_ankle'])
     facts = '\n'.join(linkage_of(text).facts())
     assert '8 unknowns, 6 equations of rank 6; mobility 4, of which 2 idle' in facts
-    narrow = text.replace('lower="-0.4" upper="0.4"', 'lower="0.3" upper="0.4"')
-    (finding,) = maps(narrow).findings
+    (finding,) = maps(text.replace('lower="-0.4" upper="0.4"', 'lower="0.3" upper="0.4"')).findings
     assert (finding.severity, finding.subject) == ('warning', 'ankle')
     assert 'ankle_roll is at' in finding.message
     # Motors are moved from zero where no assembly with them there is within the limits.

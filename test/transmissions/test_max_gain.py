@@ -82,9 +82,8 @@ def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(t, max_gain, se
         for interface in ('position', 'velocity', 'acceleration', 'effort', 'torque', 'force'):
             report = MapReport()
             values = {'position': at, 'velocity': rates}.get(interface, efforts)
-            mapped = limited.map(
-                direction, interface, values, at=at, rate=rates, guess=other, report=report
-            )
+            where = {'at': at, 'rate': rates, 'guess': other}
+            mapped = limited.map(direction, interface, values, **where, report=report)
             lost = np.isnan(mapped).all(axis=-1)
             assert np.isfinite(mapped[~lost]).all()
             assert report.counts == ({('', 'singular'): lost.sum()} if lost.any() else {})
@@ -152,15 +151,13 @@ def test_it_is_a_parameter_where_the_ratio_varies():
     assert finding.severity == 'warning'
     assert 'unread <max_gain>' in finding.message
     (finding,) = robot_with(params(max_gain=0.5)).findings
-    assert finding.severity == 'error'
-    assert finding.expected == 'a number in [1, 1e+08]'
+    assert (finding.severity, finding.expected) == ('error', 'a number in [1, 1e+08]')
 
 
 def test_it_is_live_and_compiles_nothing():
     """The same function maps with another limit, and an unfit one changes nothing."""
     robot = robot_with()
-    domain = robot.transmissions['crank'].domain
-    position = np.array([domain.upper[0] - 1e-3, 0.3, 0.1])
+    position = np.array([robot.transmissions['crank'].domain.upper[0] - 1e-3, 0.3, 0.1])
     rows = np.array([position, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
     robot.stream('joint_to_actuator').map_state(rows, MapReport())
     caches = (equation_transmission._compile_equations, robot_program._compile_robot)
@@ -173,8 +170,7 @@ def test_it_is_live_and_compiles_nothing():
         mapped = robot.stream('joint_to_actuator').map_state(rows, report)
         assert np.isnan(mapped[2]).tolist() == [is_lost, False, False]
         assert np.isfinite(mapped[:2]).all()
-        expected = robot.joint_to_actuator('position', position)
-        assert mapped[0] == pytest.approx(expected, rel=1e-12)
+        assert mapped[0] == pytest.approx(robot.joint_to_actuator('position', position), rel=1e-12)
         assert report.counts == ({('crank', 'singular'): 1} if is_lost else {})
         batch = robot.joint_to_actuator('effort', rows[2], at=position)
         assert np.isnan(batch).tolist() == [is_lost, False, False]

@@ -43,8 +43,7 @@ def push_rod():
     body += joint('slide', 'base', 'tip_link', 0.01j, (1, 0, 0), 'prismatic', (0.085, 0.145))
     loop = '<loop type="rod" frame1="pin_link" frame2="tip_link" length="0.12"/>'
     text = robot(body, {'motor': 'slide'}, ['crank'], loop, starts(slide=0.12))
-    maps = load(text, strict=True, passive_joints='none')
-    return maps.transmissions['linkage']
+    return load(text, strict=True, passive_joints='none').transmissions['linkage']
 
 
 #: A mechanism by formulas, and by a closure alone or as a linkage.
@@ -82,15 +81,14 @@ def positions_of(t, space, direction, x):
 def test_formulas_closures_and_linkages_are_one_mechanism(same, direction):
     """Every interface is the same, accelerations included, however the mechanism is described."""
     formulas, other = same
-    domain, random = shared_domain(*same), np.random.default_rng(1)
+    domain, random = shared_domain(formulas, other), np.random.default_rng(1)
     x = random.uniform(domain.lower, domain.upper, (2000, len(domain.lower)))
     at = positions_of(other, domain.space, direction, x)
     values, rate = random.normal(size=(2, *at.shape))
+    where = {'at': at, 'rate': rate}
     for interface in ('position', 'velocity', 'acceleration', 'effort'):
-        given_values = at if interface == 'position' else values
-        expected, found = (
-            t.map(direction, interface, given_values, at=at, rate=rate) for t in (formulas, other)
-        )
+        numbers = at if interface == 'position' else values
+        expected, found = (t.map(direction, interface, numbers, **where) for t in same)
         assert np.isfinite(expected).all()
         assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max(), interface
 
@@ -137,17 +135,15 @@ def test_no_sample_is_mapped_to_another_turn(most, direction):
 def test_a_batch_is_solved_without_a_search(name, linkages, monkeypatch):
     """The full solver is left a hundredth of the samples, and a sample alone has the same bits."""
     if name == 'ball joints':
-        ankle = load(with_balls(linkages['push_rod_ankle']))
-        t, reachable = ankle.transmissions['ankle'], 0.3
+        t, reachable = load(with_balls(linkages['push_rod_ankle'])).transmissions['ankle'], 0.3
     else:
         t, reachable = SAME[name]()[1], 0.5
     middle = (np.array(t.domain.lower) + t.domain.upper) / 2.0
     share = np.random.default_rng(1).uniform(-reachable, reachable, (500, len(middle)))
     x = middle + share * t.domain.span
     for direction in DIRECTIONS:
-        at = positions_of(t, t.domain.space, direction, x)[
-            :, : t.members[direction != ACTUATOR_TO_JOINT]
-        ]
+        count = t.members[direction != ACTUATOR_TO_JOINT]
+        at = positions_of(t, t.domain.space, direction, x)[:, :count]
         found = t.map(direction, 'position', at)
         assert t.map(direction, 'position', at[:0]).shape == found[:0].shape
         for number in range(0, 500, 50):

@@ -254,8 +254,7 @@ OWN = '<param name="gear_ratio"> in joint \'j1\''
 ])  # fmt: skip
 def test_a_plugin_s_own_ratio_counts(with_plugins, line, expected):
     """A type that reads a ratio under its own name is not run with the default of that one."""
-    finding = refusal(with_plugins(line))
-    assert finding.expected == expected
+    assert refusal(with_plugins(line)).expected == expected
 
 
 @pytest.mark.parametrize(('line', 'jacobian', 'offset', 'warnings'), [
@@ -338,8 +337,7 @@ def test_no_ratio_of_a_file_is_run_as_another(dialect, place, spelling, name, nu
     ratios = {1.0 / t.jacobian([0.0])[0, 0]} if t.joint_names else set()
     if dialect == 'ros2' and not ratios:
         finding = refusal(t)
-        assert finding.expected == IN_JOINT
-        assert float(finding.found.strip("'")) == float(number)
+        assert (finding.expected, float(finding.found.strip("'"))) == (IN_JOINT, float(number))
     assert ratios <= {float(number)}
     assert ratios or any(each.severity == 'error' for each in t.findings)
     if dialect == 'ros2' and float(number) == 1.0:

@@ -32,8 +32,7 @@ MAPS = [
 def expected_of(t, direction, interface, x):
     """Return what each transmission alone gives for one sample, and what passes through."""
     is_forward = direction == 'actuator_to_joint'
-    names = t.actuator_names if is_forward else t.joint_names
-    given = dict(zip(names, x, strict=True))
+    given = dict(zip(t.actuator_names if is_forward else t.joint_names, x, strict=True))
     outputs = {name: given[name] for name in t.pass_through}
     for spec in t.description.transmissions:
         sides = [[member.name for member in side] for side in (spec.actuators, spec.joints)]
@@ -56,10 +55,9 @@ def test_the_robot_equals_its_transmissions_in_any_order(name, data, leading):
     """
     robot = maps(name).description
     # A hand's finger adds three terms: the last bit of their sum depends on their order.
-    joints = robot.joints if name == 'hand' else data.draw(st.permutations(robot.joints))
     robot = dataclasses.replace(
         robot,
-        joints=tuple(joints),
+        joints=tuple(robot.joints if name == 'hand' else data.draw(st.permutations(robot.joints))),
         transmissions=tuple(data.draw(st.permutations(robot.transmissions))),
     )
     t = RobotTransmissions(robot)
@@ -172,8 +170,7 @@ def test_what_is_refused_or_taken_does_not_pass_through(
 ):
     """No ratio is invented for a joint of a refused transmission or of a taken actuator's name."""
     t = elements.maps(names.split(), transmissions)
-    assert t.joint_names == tuple(joints.split())
-    assert t.actuator_names == tuple(actuators.split())
+    assert (t.joint_names, t.actuator_names) == (tuple(joints.split()), tuple(actuators.split()))
     assert {each.subject: each.severity for each in t.findings} == found
 
 
@@ -190,8 +187,7 @@ def with_command(joint, joints, text):
 def test_an_actuator_is_commanded_by_the_one_that_may(reader_first):
     """Several transmissions read an actuator; the one that can command it gives its value."""
     pair = one('drive', 'joint', number=10), one('gauge', 'needle', number=2)
-    text = ''.join(pair[:: -1 if reader_first else 1])
-    t = with_command('joint', ('joint', 'needle'), text)
+    t = with_command('joint', ('joint', 'needle'), ''.join(pair[:: -1 if reader_first else 1]))
     assert t.actuator_names == ('m',)
 
     def by_name(values):

@@ -40,8 +40,7 @@ def same(a, b):
 def t():
     """Return a robot with a differential, a simple transmission and a joint without one."""
     joints = {'roll': ratio(2, 0.5), 'pitch': ratio(-2, -0.5)}
-    motors = {'left': ratio(50), 'right': ratio(-50)}
-    text = transmission('wrist', 'Differential', joints, motors)
+    text = transmission('wrist', 'Differential', joints, {'left': ratio(50), 'right': ratio(-50)})
     text += transmission('lift', 'Simple', {'lift': ratio(8)}, ['drive'])
     return elements.maps(('lift', 'roll', 'pitch', 'free'), text)
 
@@ -152,8 +151,7 @@ def test_the_encoder_flag_can_be_set_and_cleared(t):
     """With ignore_absolute_encoder, absolute positions pass by role; positions stay mapped."""
     ignoring = t.with_parameters({'wrist.ignore_absolute_encoder': True})
     assert ignoring.joint_names == ('lift', 'roll', 'pitch', 'free')
-    found = ignoring.actuator_to_joint('absolute_position', A)
-    assert found.tolist() == [2.0, 100.0, 20.0, 3.0]
+    assert ignoring.actuator_to_joint('absolute_position', A).tolist() == [2.0, 100.0, 20.0, 3.0]
     assert (ignoring.actuator_to_joint('position', A) == t.actuator_to_joint('position', A)).all()
     assert ignoring.ignore_absolute_encoder == {'wrist'}
     kept = ignoring.with_parameters({'lift.joints.lift.offset': 1.0})
@@ -180,8 +178,7 @@ def test_parameters_of_a_plugin_are_live(registry_of):
     """They can be changed by name within their range; whatever the plugin raises is a refusal."""
     text = elements.urdf('j', transmission('gear', 'me/Fussy', 'j', 'a'))
     fussy = elements.load(text, registry=registry_of(Fussy))
-    tuned = fussy.with_parameters({'gear.teeth': 14})
-    assert tuned.actuator_to_joint('velocity', [8.0]) == [2.0]
+    assert fussy.with_parameters({'gear.teeth': 14}).actuator_to_joint('velocity', [8.0]) == [2.0]
     with pytest.raises(ParameterError, match=r'expected a number in \[-inf, 100\]'):
         fussy.with_parameters({'gear.teeth': 101.0})
     for teeth, reason in ((10.0, 'ZeroDivisionError'), (3.0, 'ShapeError')):

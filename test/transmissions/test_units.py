@@ -40,8 +40,7 @@ def robot_with(swivel_t='', left='', cylinder='', **options):
     wrist = transmission('wrist', 'Differential', joints, actuators)
     leg = elements.leg(actuator=cylinder)
     names = ('swivel', 'alone', 'bend', 'twist', 'knee')
-    text = elements.urdf(names, (swivel_t or swivel()) + wrist + leg)
-    return load(text, **options)
+    return load(elements.urdf(names, (swivel_t or swivel()) + wrist + leg), **options)
 
 
 def scales_of(robot, name):
@@ -70,9 +69,8 @@ SCALES = [
 def test_units_of_drivers_leave_the_maps_in_si(units, scales):
     """Whatever the units, maps are those of a robot without, to the last bit."""
     inside, alone = params(**units), ', '.join(f'{k}:{v}' for k, v in units.items())
-    robot = robot_with(
-        swivel(inside), inside, params(position_unit='mm'), actuator_units={'alone': alone}
-    )
+    more = {'cylinder': params(position_unit='mm'), 'actuator_units': {'alone': alone}}
+    robot = robot_with(swivel(inside), inside, **more)
     assert not errors_of(robot)
     for name in ('swivel_m', 'left', 'alone'):
         assert scales_of(robot, name) == pytest.approx(scales)
@@ -80,10 +78,8 @@ def test_units_of_drivers_leave_the_maps_in_si(units, scales):
     q, values, rate = np.random.default_rng(0).uniform(-0.1, 0.1, (3, 5, len(robot.joint_names)))
     for interface in list_mapped_interfaces('joint_to_actuator'):
         given = q if interface == 'position' else values
-        theirs, ours = (
-            each.joint_to_actuator(interface, given, at=q, rate=rate)
-            for each in (robot_with(), robot)
-        )
+        ours = robot.joint_to_actuator(interface, given, at=q, rate=rate)
+        theirs = robot_with().joint_to_actuator(interface, given, at=q, rate=rate)
         assert np.isfinite(ours).all()
         assert ours.tobytes() == theirs.tobytes()
 
@@ -148,9 +144,8 @@ def shared(first='', second='', reduction='10'):
     """Return two transmissions that read one actuator, with what stands in it."""
     commands = transmission('first', 'Simple', {'j': ratio(reduction)}, {'m': first})
     reads = transmission('second', 'Simple', ('k',), {'m': second})
-    return elements.maps(
-        ('j', 'k'), commands + reads.replace('"actuator1"', '"actuator1" read_only="true"')
-    )
+    reads = reads.replace('"actuator1"', '"actuator1" read_only="true"')
+    return elements.maps(('j', 'k'), commands + reads)
 
 
 @pytest.mark.parametrize('place', ['first', 'second'])

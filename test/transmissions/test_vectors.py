@@ -77,8 +77,7 @@ def test_the_peers_numbers(load_vectors, peer):
                     continue
                 found = transmission.map(direction, ours, numbers['in'])
                 assert robot.map(direction, ours, numbers['in']).tolist() == found.tolist()
-                quantity = find_quantity(ours, direction)
-                parts = transmission.coefficients(direction, quantity)
+                parts = transmission.coefficients(direction, find_quantity(ours, direction))
                 matrix, before, after = map(np.abs, parts)
                 terms = matrix @ (np.abs(numbers['in']) + before) + after
                 error, size = np.abs(found - numbers['out']), np.abs(numbers['out'])
