@@ -54,7 +54,8 @@ class CoupledJoints:
     :param joints: Their indices.
     :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
     :param constants: ``J`` and joint offset if the ratio is constant, else ``None``.
-    :param alone: The map of each joint that can be mapped alone; a joint that needs others is left out.
+    :param alone: The map of each joint that can be mapped alone; a joint that needs others is left
+        out.
     """
 
     binding: Binding

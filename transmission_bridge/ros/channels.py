@@ -292,8 +292,8 @@ class InputTopics:
         Return a function that counts samples, and rejects and logs the bad ones.
 
         :param topic: The topic that they have, or would have.
-        :param take: Called with each sample and the time of receipt. A sample is a message as bytes,
-            or a tuple of a hosted driver, for which the session calls this function.
+        :param take: Called with each sample and the time of receipt. A sample is a message as
+            bytes, or a tuple of a hosted driver, for which the session calls this function.
         :param time: Returns this time [s].
         :param commands: Whether the samples are commands.
         """

@@ -298,8 +298,8 @@ class LiveNodeParameters:
         Declare the parameters of a robot and return it with their values.
 
         :param robot: The robot with the numbers of its URDF.
-        :param in_tuned_file: Is called with the numbers of the parameter file, and returns those of
-            ``tuned_file``.
+        :param in_tuned_file: Is called with the numbers of the parameter file, and returns those
+            of ``tuned_file``.
         :raises ParameterError: If a value cannot be used. Then nothing is declared.
         """
         names = list_parameter_names(robot)

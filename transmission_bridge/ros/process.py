@@ -8,7 +8,8 @@ Each workaround of rclpy has its reason: an issue, and the versions that need it
 ``test/ros/test_rclpy_faults.py`` shows the fault in plain rclpy, and fails when the workaround is
 no longer needed. No other module uses private names of rclpy. The programs in ``main`` call
 :func:`run` in the main thread of a process, once; tests call the rest. Users choose ``executor``
-by its words; these and the exit codes are fixed, times and thresholds are free. rclpy is imported inside functions:
+by its words; these and the exit codes are fixed, times and thresholds are free. rclpy is imported
+inside functions:
 :func:`run` must handle signals before that slow import, or an early signal would cause a
 traceback.
 """

@@ -5,9 +5,9 @@
 A calibration by hand as a sequence of steps, each with one thing to do.
 
 The step follows from the answers of the user and what is known of the arm: its number is not
-stored, and a joint that starts again is asked for again. The page of ``tune`` and the screen of ``calibrate`` show the same step.
-They call :meth:`HandGuide.update` before they show it, and change the state by its methods, and
-``wants_limits``, in one thread; all texts are free to change.
+stored, and a joint that starts again is asked for again. The page of ``tune`` and the screen of
+``calibrate`` show the same step. They call :meth:`HandGuide.update` before they show it, and
+change the state by its methods, and ``wants_limits``, in one thread; all texts are free to change.
 """
 
 from __future__ import annotations
