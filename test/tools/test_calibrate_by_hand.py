@@ -315,8 +315,7 @@ def test_joints_that_start_at_their_stops_need_no_step_twice(seed):
 
     Its stop is known from the next approach, also if the direction had the other sign.
     """
-    random = np.random.default_rng([8, seed])
-    arm = MovedArm(SERVOS, random, at_stops=1.0, miss=math.radians(0.2))
+    arm = MovedArm(SERVOS, np.random.default_rng([8, seed]), at_stops=1.0, miss=math.radians(0.2))
     n_stopped = sum(arm.joints[name] > 0.9 * upper for name, (_, upper) in arm.stops.items())
     guide = HandGuide(arm.hand, {})
     hand = GuidedHand(arm, guide)

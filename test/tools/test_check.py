@@ -76,11 +76,10 @@ def test_text_names_everything_a_person_looks_for(run, mixed_robot):
         '1 joint passed through (no transmission): direct',
         '2 joints not bridged (transmission rejected): strange, broken',
     } <= {*lines}
-    members = {tuple(line.split()[:4]) for line in lines}
     assert {
         ('actuator', 'good_motor', '100', '0'),
         ('actuator', 'broken_motor', '?', '?'),
-    } <= members
+    } <= {tuple(line.split()[:4]) for line in lines}
     assert any(line.startswith(f'{mixed_robot}:14: error: ') for line in lines)
     assert lines[-1] == '1 transmission loaded, 2 rejected, 2 errors, 0 warnings'
 

@@ -334,8 +334,7 @@ def test_a_number_is_rejected_with_its_reason(build, linkages):
         ('neck.actuators.neck_left_motor.mechanical_reduction', 1e7, 4),
         ('boom.max_gain', 0.5, 4),
     ):
-        which = names.index(name) if name else len(names)
-        assert maps.set_number(which, value) == code, name
+        assert maps.set_number(names.index(name) if name else len(names), value) == code, name
         assert maps.reason_text(code) not in (b'', b'accepted')
     assert np.array_equal(maps.memory, before, equal_nan=True)
     reduction = 'neck.actuators.neck_left_motor.mechanical_reduction'

@@ -28,10 +28,9 @@ from transmission_bridge.tools.demo import Comparison
 
 def test_the_formulas_use_nothing_of_what_they_check():
     """The module imports nothing but typing, so that it is an independent derivation."""
-    tree = ast.parse(Path(formulas.__file__).read_text(encoding='utf-8'))
     imported = {
         node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-        for node in ast.walk(tree)
+        for node in ast.walk(ast.parse(Path(formulas.__file__).read_text(encoding='utf-8')))
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert imported == {'__future__', 'collections.abc'}

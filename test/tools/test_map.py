@@ -75,8 +75,7 @@ def test_a_joint_lost_to_an_error_is_named_with_its_reason(told, mixed_robot):
 ])  # fmt: skip
 def test_values_may_stand_anywhere(run, reversed_robot, words):
     """Values before, between and behind the options mean the same."""
-    found = run('map', reversed_robot, *words.split()).json
-    assert found == {'alpha': -300.0, 'zed': -100.0}
+    assert run('map', reversed_robot, *words.split()).json == {'alpha': -300.0, 'zed': -100.0}
 
 
 def test_a_ratio_that_depends_on_position_takes_at_and_rate(told, refuse):

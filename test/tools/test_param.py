@@ -29,8 +29,7 @@ def test_a_dump_is_yaml_with_the_same_values_and_types(values):
     """Whatever the texts hold, and however small the numbers are; it names its node."""
     yaml = pytest.importorskip('yaml')
     entries = [(*item, '') for item in ({**values, 'not_set': None}).items()]
-    text = format_parameter_file(entries, '/left/bridge')
-    ((node, document),) = yaml.safe_load(text).items()
+    ((node, document),) = yaml.safe_load(format_parameter_file(entries, '/left/bridge')).items()
     found = (document['ros__parameters'] or {}).items()
     assert node == '/left/bridge'
     for (name, value), (own, read) in zip(values.items(), found, strict=True):

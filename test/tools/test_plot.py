@@ -61,8 +61,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(run, crank_file):
     """The default name is the robot's, and a file with this name stays without ``--force``."""
     assert run('plot', crank_file).out == 'written to leg_x.svg\n'
     Path('leg_x.svg').write_text('mine')
-    refused = run('plot', crank_file)
-    assert (refused.code, Path('leg_x.svg').read_text()) == (2, 'mine')
+    assert (run('plot', crank_file).code, Path('leg_x.svg').read_text()) == (2, 'mine')
     assert run('plot', crank_file, '--force').code == 0
     assert Path('leg_x.svg').read_text() != 'mine'
     assert run('plot', crank_file, '--output', 'leg.PNG').code == 0

@@ -302,8 +302,7 @@ def test_two_stops_of_each_joint_of_a_hand():
 def test_a_hand_moves_as_described():
     """With ORCA's own map, which is written here by hand, each joint is where ours has it."""
     robot, shares = hand(**NUMBERS), np.linspace(0.0, 1.0, 11)
-    written = write_orca(robot, CONFIG, CALIBRATION)
-    for name, found in read_orca(CONFIG, written).items():
+    for name, found in read_orca(CONFIG, write_orca(robot, CONFIG, CALIBRATION)).items():
         (low, high), (first, _) = ROMS[name], found.limits
         degrees = low + shares * (high - low)
         way = high - degrees if found.is_inverted else degrees - low

@@ -150,8 +150,7 @@ def test_what_is_unknown_stands_in_its_row_with_the_reason():
         ('actuator', 'm1'): '', ('actuator', 'm2'): 'stale',
         ('joint', 'q1'): '', ('joint', 'q2'): 'm2 stale',
     }  # fmt: skip
-    lines = lines_of(state)
-    assert any(line.startswith('q2') and line.endswith('m2 stale') for line in lines)
+    assert any(line.startswith('q2') and line.endswith('m2 stale') for line in lines_of(state))
 
 
 def test_topics_and_rows_of_drivers_are_those_that_the_bridge_names():

@@ -78,8 +78,7 @@ def test_a_block_that_has_the_joints_gets_the_transmission(run, ankle, tmp_path)
     <joint name="ankle_roll"><command_interface name="position"/></joint>
   </ros2_control>
 </robot>"""
-    text = ankle.read_text().replace('</robot>', block).replace('\n', '\r\n')
-    ankle.write_bytes(text.encode())
+    ankle.write_bytes(ankle.read_text().replace('</robot>', block).replace('\n', '\r\n').encode())
     out = tmp_path / 'out.urdf'
     result = run('loops', ankle, '--drive', 'upper_motor', 'lower_motor', '--output', out)
     assert (result.code, result.err) == (0, '')
