@@ -479,18 +479,16 @@ def test_keys_do_what_the_buttons_do():
 
 
 @pytest.fixture
-def servo_file(tmp_path):
+def servo_file(save):
     """Return the path of the arm of servos."""
-    path = tmp_path / 'arm.urdf'
-    path.write_text(SERVOS)
-    return path
+    return save(SERVOS, 'arm.urdf')
 
 
-def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
+def test_a_file_of_lerobot_becomes_offsets(run, save, servo_file, tmp_path):
     """Those of joints that it lacks stay, which is exit code 1 if they are not left out."""
     motor = {'drive_mode': 0, 'homing_offset': 0, 'range_min': 1396, 'range_max': 2700}
-    path = tmp_path / 'arm.json'
-    path.write_text(json.dumps({n: {'id': k, **motor} for k, n in enumerate(('pan', 'lift'))}))
+    motors = {n: {'id': k, **motor} for k, n in enumerate(('pan', 'lift'))}
+    path = save(json.dumps(motors), 'arm.json')
     words = ('calibrate', servo_file, '--lerobot', path, '--stops')
     result = run(*words, '--output', tmp_path / 'new.urdf')
     # Their ranges have 115 degrees, their limits 220 and 200: these are not their stops.
@@ -562,12 +560,11 @@ class Terminal:
 
 @pytest.mark.ros
 def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
-    harness, peer, request, start_process, tmp_path
+    harness, peer, request, save, start_process, tmp_path
 ):
     """A stranger that commands is an obstacle; the numbers of a pose are in bridge and file."""
-    path, tuned = tmp_path / 'arm.urdf', tmp_path / 'tuned.yaml'
-    drives = servo('arm', 10.0) + servo('tool', -2.0)
-    path.write_text(urdf(dict.fromkeys(('arm', 'tool'), stops()), drives))
+    drives, tuned = servo('arm', 10.0) + servo('tool', -2.0), tmp_path / 'tuned.yaml'
+    path = save(urdf(dict.fromkeys(('arm', 'tool'), stops()), drives))
     words = ['--urdf', path, '--ros-args', '-p', f'tuned_file:={tuned}', '-p', 'autostart:=true']
     start_process('transmission_bridge.ros.main bridge_node', *words).wait_for('active')
     states, stranger = (

@@ -33,13 +33,11 @@ FOOT_MOTORS = 'actuators: {upper: &m {rotor_inertia: 1e-4, effort: 60, velocity:
 
 
 @pytest.fixture
-def card(run, tmp_path):
+def card(run, save):
     """Return a function that runs the command with the text of a file of motors."""
 
     def call(description, motors='', *options, code=0):
-        file = tmp_path / 'motors.yaml'
-        file.write_text(motors)
-        given = ['--motors', file] if motors else []
+        given = ['--motors', save(motors, 'motors.yaml')] if motors else []
         result = run('card', '-', *given, *options, stdin=description.encode())
         assert result.code == code, result.err
         return result

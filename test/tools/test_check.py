@@ -98,10 +98,10 @@ def test_names_cannot_control_the_terminal(run, reversed_robot):
     ]  # fmt: skip
 
 
-def test_text_wraps_at_the_width_of_the_terminal_only(run, tmp_path, monkeypatch):
+def test_text_wraps_at_the_width_of_the_terminal_only(run, save, tmp_path, monkeypatch):
     """On a terminal no line but a table's is longer than it; elsewhere a finding is one line."""
-    path, columns = tmp_path / 'robot.urdf', 60
-    path.write_text(ros1_robot(*(ros1(f'finger_{n}', 'their/Odd') for n in range(40))))
+    columns = 60
+    path = save(ros1_robot(*(ros1(f'finger_{n}', 'their/Odd') for n in range(40))))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('COLUMNS', str(columns))
     shown = run('check', path.name, is_seen=True)

@@ -489,11 +489,10 @@ def test_every_name_builds(build):
     'name',
     ['int', 'NAME', '@NAMES@', 'x@FOO@', '${X}', 'R&D', 'a<b>', ']]>', '/*', '*/', '7 axes', 'ä'],
 )
-def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, run):
+def test_every_name_of_a_robot_builds_or_is_an_error(name, save, tmp_path, run):
     """The package is well-formed and has the name as text; another name can be given."""
     text = of_snippet(HINGE).replace('<robot name="small"', f'<robot name={quoteattr(name)}')
-    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
-    words = ('compile', tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
+    words = ('compile', save(text), '--output', tmp_path / 'out')
     result = run(*words)
     if result.code:
         assert (result.code, 'a package name such as' in result.err) == (2, True)
@@ -507,11 +506,10 @@ def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, run):
 @pytest.mark.parametrize(
     ('given', 'name'), [('ankle', 'ankle_map'), ('test', 'test_map'), ('left_leg', 'left_leg')]
 )
-def test_one_word_as_a_name_becomes_that_of_a_map(given, name, tmp_path, run):
+def test_one_word_as_a_name_becomes_that_of_a_map(given, name, save, tmp_path, run):
     """One word could be a header, a library or a target of CMake."""
-    (tmp_path / 'robot.urdf').write_text(of_snippet(HINGE), encoding='utf-8')
-    words = ('compile', tmp_path / 'robot.urdf', '--output', tmp_path / 'out', '--name', given)
-    assert run(*words).code == 0
+    paths = (save(of_snippet(HINGE)), '--output', tmp_path / 'out')
+    assert run('compile', *paths, '--name', given).code == 0
     assert (tmp_path / 'out' / 'include' / f'{name}.h').is_file()
     assert f'<name>{name}</name>' in (tmp_path / 'out' / 'package.xml').read_text()
 
@@ -546,10 +544,11 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(('which', 'options', 'code', 'words'), ERRORS)
-def test_only_errors_of_what_is_compiled_prevent_it(run, tmp_path, which, options, code, words):
+def test_only_errors_of_what_is_compiled_prevent_it(
+    run, save, tmp_path, which, options, code, words
+):
     """The exit code and a sentence say so, and nothing is written."""
-    (tmp_path / 'r.urdf').write_text(WRONG[which])
-    result = run('compile', tmp_path / 'r.urdf', '--output', tmp_path / 'out', *options.split())
+    result = run('compile', save(WRONG[which]), '--output', tmp_path / 'out', *options.split())
     assert result.code == code
     assert words in result.err
     assert (tmp_path / 'out').exists() == (code == 0)

@@ -222,13 +222,12 @@ def test_a_parameter_file_that_does_not_fit_is_one_sentence(export, tmp_path, pa
     assert robot.read_text() == text
 
 
-def test_a_description_is_replaced_by_force_only(refuse, run, tmp_path, numbers_of):
+def test_a_description_is_replaced_by_force_only(refuse, run, save, numbers_of):
     """What is changed is listed; a number that is there already is not."""
-    target = tmp_path / 'robot.urdf'
-    target.write_bytes((ROOT / 'urdf' / 'one_joint.urdf').read_bytes())
+    target = save((ROOT / 'urdf' / 'one_joint.urdf').read_text(encoding='utf-8'))
     name = next(name for name in numbers_of(target.read_bytes()) if name.endswith('offset'))
-    (tmp_path / 'tuned.yaml').write_text(nested({name: 0.125}))
-    words = ('export', target, '--params-file', tmp_path / 'tuned.yaml', '--output', target)
+    tuned = save(nested({name: 0.125}), 'tuned.yaml')
+    words = ('export', target, '--params-file', tuned, '--output', target)
     refuse('--force replaces it', *words)
     counts = f'written to {target}: numbers changed: {{}}, there already: {{}}\n'
     listed = f'transmissions.{name}: 0.0 -> 0.125\n'

@@ -15,11 +15,10 @@ from transmission_bridge.tools.plot import make_plot_curves
 
 
 @pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar', 'push_rod_ankle'])
-def test_a_linkage_has_curves_of_its_passive_joints(run, linkages, tmp_path, name):
+def test_a_linkage_has_curves_of_its_passive_joints(run, save, linkages, tmp_path, name):
     """Over each actuator, from a position that it can have."""
     pytest.importorskip('matplotlib')
-    path, output = tmp_path / 'linkage.urdf', tmp_path / 'drive.svg'
-    path.write_text(linkages[name], encoding='utf-8')
+    path, output = save(linkages[name]), tmp_path / 'drive.svg'
     robot = load(linkages[name])
     commanded = tuple(each.name for each in robot.bindings[0].spec.joints)
     result = run('plot', path, '--output', output)

@@ -161,13 +161,13 @@ DESCRIBED = [
 
 
 @pytest.mark.parametrize('typed', DESCRIBED)
-def test_errors_name_the_description_and_the_line(run, tmp_path, monkeypatch, typed):
+def test_errors_name_the_description_and_the_line(run, save, tmp_path, monkeypatch, typed):
     """Who checks several robots reads which one it is; one that is no robot is exit code 1."""
     for module in ('matplotlib', 'scipy', 'yaml'):
         pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'bad.urdf').write_text('<robot')
-    (tmp_path / 'tuned.yaml').write_text('a: {ros__parameters: {}}')
+    save('<robot', 'bad.urdf')
+    save('a: {ros__parameters: {}}', 'tuned.yaml')
     result = run(*typed.split())
     assert result.code == 1
     assert 'bad.urdf' in result.out + result.err

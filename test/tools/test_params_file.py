@@ -29,11 +29,9 @@ PARAMETERS = f"""\
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(save):
     """Return a description and a parameter file, as arguments."""
-    (tmp_path / 'arm.urdf').write_text(ROBOT)
-    (tmp_path / 'bridge.yaml').write_text(PARAMETERS)
-    return tmp_path / 'arm.urdf', '--params-file', tmp_path / 'bridge.yaml'
+    return save(ROBOT), '--params-file', save(PARAMETERS, 'bridge.yaml')
 
 
 def test_every_command_has_its_numbers_and_units(run, files, tmp_path):

@@ -24,12 +24,10 @@ CRANK = urdf({'knee': LIMITS, 'toe': 'continuous'}, leg()).replace('"small"', '"
 
 
 @pytest.fixture
-def crank_file(tmp_path, monkeypatch):
+def crank_file(save, tmp_path, monkeypatch):
     """Return a file with the crank, in the working folder."""
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / 'leg.urdf'
-    path.write_text(CRANK)
-    return path
+    return save(CRANK, 'leg.urdf')
 
 
 def comments(path):

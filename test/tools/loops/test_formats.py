@@ -54,20 +54,17 @@ def without_blocks(text):
 
 
 @pytest.fixture
-def leg(tmp_path, linkages):
+def leg(save, linkages):
     """Return the file of the five-bar leg without transmissions."""
-    path = tmp_path / 'leg.urdf'
-    path.write_text(without_blocks(linkages['five_bar']))
-    return path
+    return save(without_blocks(linkages['five_bar']), 'leg.urdf')
 
 
 @pytest.fixture
-def from_source(run, leg, tmp_path):
+def from_source(run, save, leg):
     """Return a function that runs the command on a source text."""
 
     def call(text, *options, robot=leg):
-        (tmp_path / 'source').write_text(text)
-        return run('loops', robot, '--from', tmp_path / 'source', *options)
+        return run('loops', robot, '--from', save(text, 'source'), *options)
 
     return call
 
@@ -96,12 +93,11 @@ def test_every_format_gives_the_leg_that_was_written_by_hand(
     assert run('check', out).code == 0
 
 
-def test_closing_frames_are_a_ball_or_with_axes_a_hinge(run, tmp_path, linkages):
+def test_closing_frames_are_a_ball_or_with_axes_a_hinge(run, save, linkages):
     """A pair of frames is a loop; a second pair with _z is on the axis of a revolute mate."""
     text = without_blocks(linkages['five_bar'])
     text = text.replace('rod_tip', 'closing_knee_1').replace('shin_pin', 'closing_knee_2')
-    path = tmp_path / 'robot.urdf'
-    path.write_text(text)
+    path = save(text)
     (mechanism,) = run('loops', path, '--json').json['mechanisms']
     (loop,) = mechanism['loops']
     assert (loop['type'], loop['frames']) == ('point', ['closing_knee_1', 'closing_knee_2'])
@@ -127,12 +123,11 @@ def test_a_weld_keeps_the_pose_at_qpos0_or_its_relpose(leg, tmp_path):
 
 
 def test_linear_couplings_and_tendons_are_rows_of_a_coupled_transmission(
-    from_source, run, tmp_path
+    from_source, run, save, tmp_path
 ):
     """The motor of a tendon moves its sum; couplings with ref determine the others."""
-    robot = tmp_path / 'finger.urdf'
     joints = ''.join(joint(f'j{k}', f'l{k - 1}', f'l{k}', limit=(-2.0, 2.0)) for k in (1, 2))
-    robot.write_text(f'<robot name="finger"><link name="l0"/>{joints}\n</robot>\n')
+    robot = save(f'<robot name="finger"><link name="l0"/>{joints}\n</robot>\n')
     text = """<mujoco><worldbody><body name="l1"><joint name="j1" ref="10"/>
       <body name="l2"><joint name="j2"/></body></body></worldbody>
       <tendon><fixed name="flexor"><joint joint="j1" coef="0.02"/>
@@ -153,19 +148,19 @@ def test_linear_couplings_and_tendons_are_rows_of_a_coupled_transmission(
     assert run('check', out).code == 0
 
 
-def test_poses_of_bodies_and_sites_equal_those_of_mujoco(tmp_path):
+def test_poses_of_bodies_and_sites_equal_those_of_mujoco(save):
     """With every form of orientation, frames, default classes and included files."""
     mujoco = pytest.importorskip('mujoco')
-    (tmp_path / 'arm.xml').write_text("""<mujocoinclude>
+    included = """<mujocoinclude>
       <body name="b" pos="1 2 3" axisangle="1 2 3 40" childclass="c"><geom size="1"/>
       <frame pos="0 1 0" xyaxes="0 1 0 -1 0 0.2"><site name="s" zaxis="1 2 -3"/>
       <body name="d" euler="10 20 30"><geom size="1"/><site name="t" class="main"/></body></frame>
-      <site name="u"/></body></mujocoinclude>""")
+      <site name="u"/></body></mujocoinclude>"""
+    save(included, 'arm.xml')
     text = """<mujoco><compiler eulerseq="XyZ"/><default><site pos="0 0 1"/>
       <default class="c"><site quat="1 2 0 0"/></default></default>
       <worldbody><include file="arm.xml"/></worldbody></mujoco>"""
-    path = tmp_path / 'model.xml'
-    path.write_text(text)
+    path = save(text, 'model.xml')
     ours = Mjcf(path.read_bytes(), str(path))
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)

@@ -27,12 +27,10 @@ def close_frames(text, *names):
 
 
 @pytest.fixture
-def ankle(tmp_path, linkages):
+def ankle(save, linkages):
     """Return the file of the push-rod ankle with closing frames."""
-    path = tmp_path / 'ankle.urdf'
     names = 'upper_tip', 'upper_ball', 'lower_tip', 'lower_ball'
-    path.write_text(close_frames(linkages['push_rod_ankle'], *names))
-    return path
+    return save(close_frames(linkages['push_rod_ankle'], *names), 'ankle.urdf')
 
 
 def test_joints_without_effort_are_passive_and_choices_are_listed(run, ankle):
@@ -99,24 +97,20 @@ def test_wrong_choices_are_refused(refuse, ankle):
     refuse('expected 2 independent joints', 'loops', ankle, *drive, '--command', 'ankle_roll')
 
 
-def test_a_robot_drawn_open_gets_a_start_and_a_rounded_one_a_tolerance(run, tmp_path, linkages):
+def test_a_robot_drawn_open_gets_a_start_and_a_rounded_one_a_tolerance(
+    run, save, tmp_path, linkages
+):
     """Both are read from the assembly, so that the result closes without a further step."""
-    text = close_frames(linkages['five_bar'], 'rod_tip', 'shin_pin')
-    weld = tmp_path / 'robot.yaml'
-    weld.write_text("""closed_loop: [[closing_knee_1, closing_knee_2]]
-type: ['6d']
-name_mot: [hip, knee_crank]
-""")
-    path, out = tmp_path / 'leg.urdf', tmp_path / 'out.urdf'
+    text, out = close_frames(linkages['five_bar'], 'rod_tip', 'shin_pin'), tmp_path / 'out.urdf'
+    loops = 'closed_loop: [[closing_knee_1, closing_knee_2]]\nname_mot: [hip, knee_crank]\n'
     opened = text.replace('xyz="0 0 -0.38"', 'xyz="0 0 -0.36" rpy="0.0001 0 0"')
     for robot, kind, words in (
         (opened.replace('rpy="0.0001 0 0"', ''), '3d', '<start joint="knee"'),
         (opened, '6d', '<param name="tolerance">'),
     ):
-        path.write_text(robot)
-        weld.write_text(weld.read_text().replace('6d', kind).replace('3d', kind))
-        result = run('loops', path, '--from', weld, '--command', 'hip', 'knee', '--output', out,
-                     '--force')  # fmt: skip
+        options = ('--from', save(f"{loops}type: ['{kind}']\n", 'robot.yaml'))
+        options += ('--command', 'hip', 'knee', '--output', out, '--force')
+        result = run('loops', save(robot), *options)
         assert (result.code, result.err) == (0, ''), result.out
         assert words in out.read_text()
         assert run('check', out).code == 0
