@@ -20,6 +20,7 @@ import pytest
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.interfaces import JOINT_TO_ACTUATOR
 from transmission_bridge.tools.compiler import fingerprint
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -105,7 +106,7 @@ def make_fingerprint(text):
     whole = RobotTransmissions(load_description(text))
     assert not any(each.severity == 'error' for each in whole.findings)
     part = whole.part([each.name for each in whole.description.joints if each.name in GOAL])
-    live = SimpleNamespace(values=np.empty(0), counts={})
+    live = SimpleNamespace(values=np.empty(0), places={JOINT_TO_ACTUATOR: slice(0)})
     compiled = SimpleNamespace(name='mapped_map', robot=part, functions='', live=live)
     return fingerprint.make_fingerprint(compiled, whole), whole
 
