@@ -55,6 +55,12 @@ class Result:
 
         return json.loads(self.out, parse_constant=refuse)
 
+    def expect(self, code: int = 0, out: str = '', err: str = '') -> Result:
+        """Check the exit code and words of both outputs, of errors none without words."""
+        found = self.code, out in self.out, err in self.err if err else not self.err
+        assert found == (code, True, True), self
+        return self
+
 
 Run = Callable[..., Result]
 

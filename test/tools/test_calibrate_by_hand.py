@@ -274,19 +274,15 @@ def test_where_a_motion_begins_or_turns_elsewhere_is_no_stop():
 
     # At its stop already: away from it, to it, and away again is one approach.
     track.asked = 1
-    assert sweep(1.5, 1.1, 1.5) == [0, 0]
-    assert sweep(1.1) == [0, 1]
+    assert [sweep(1.5, 1.1, 1.5), sweep(1.1)] == [[0, 0], [0, 1]]
     track.forget()
     track.asked = None
-    assert sweep(-1.0, 1.0) == [0, 0]
-    assert sweep(0.0) == [0, 1]
-    assert sweep(1.01) == [0, 1]
+    assert [sweep(-1.0, 1.0), sweep(0.0), sweep(1.01)] == [[0, 0], [0, 1], [0, 1]]
     track.asked = 1
     assert sweep(0.5, 1.4, 0.5, 1.4) == [0, 1]
     assert track.find_stop(1).actuators == [1.4]
     track.asked = -1
-    assert sweep(-1.0, 1.4, -1.45) == [0, 1]
-    assert sweep(1.0) == [1, 1]
+    assert [sweep(-1.0, 1.4, -1.45), sweep(1.0)] == [[0, 1], [1, 1]]
 
 
 # -- steps ----------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def card(run, save):
     def call(description, motors='', *options, code=0):
         given = ['--motors', save(motors, 'motors.yaml')] if motors else []
         result = run('card', '-', *given, *options, stdin=description.encode())
-        assert result.code == code, result.err
+        assert result.code == code, result
         return result
 
     return call

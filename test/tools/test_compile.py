@@ -549,6 +549,5 @@ def test_only_errors_of_what_is_compiled_prevent_it(
 ):
     """The exit code and a sentence say so, and nothing is written."""
     result = run('compile', save(WRONG[which]), '--output', tmp_path / 'out', *options.split())
-    assert result.code == code
-    assert words in result.err
+    assert (result.code, words in result.err) == (code, True), result
     assert (tmp_path / 'out').exists() == (code == 0)

@@ -53,8 +53,7 @@ def compile_robot(run, save, tmp_path):
 
     def call(text, *arguments, options=('--ros2-control',), folder='leg_map'):
         paths = (save(text), '--output', tmp_path / folder)
-        result = run('compile', *paths, '--name', 'leg_map', *options, *arguments)
-        assert result.code == 0, result.err
+        run('compile', *paths, '--name', 'leg_map', *options, *arguments).expect()
         return tmp_path / folder
 
     return call
@@ -111,8 +110,7 @@ def test_standard_input_gives_the_same_files(compile_robot, run, tmp_path):
     """A description is read once: a pipe has no second one."""
     folder, piped = compile_robot(ROBOT), tmp_path / 'piped'
     options = ('--output', piped, '--name', 'leg_map', '--ros2-control')
-    result = run('compile', '-', *options, stdin=ROBOT.encode())
-    assert result.code == 0, result.err
+    run('compile', '-', *options, stdin=ROBOT.encode()).expect()
     assert list_files(piped) == list_files(folder)
     for name in list_files(folder):
         assert (piped / name).read_bytes() == (folder / name).read_bytes(), name

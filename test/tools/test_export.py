@@ -49,8 +49,7 @@ def exported_by(export, description, parameters):
     """Return the result and the bytes of an export into a file."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / 'new.urdf'
-        result = export(description, parameters, '--output', target)
-        assert (result.code, result.err) == (0, '')
+        result = export(description, parameters, '--output', target).expect()
         return result, target.read_bytes()
 
 
@@ -176,8 +175,7 @@ def test_parameters_of_a_plugin_are_written_and_added(export, numbers_of):
     vector = min(name for name in before if name.endswith('.motor_position.y'))
     default = min(name for name in before if name.endswith('crank_angle') and not before[name])
     values = {vector: before[vector] + 0.001, default: 0.01}
-    result = export(text.encode(), nested(values))
-    assert (result.code, result.err) == (0, '')
+    result = export(text.encode(), nested(values)).expect()
     assert numbers_of(result.out) == {**before, **values}
     assert len(result.out.splitlines()) - len(text.splitlines()) in (0, 1)
 
@@ -215,10 +213,8 @@ def test_a_parameter_file_that_does_not_fit_is_one_sentence(export, tmp_path, pa
     good = transmission('good', 'Simple', ['q0'], ['a0'])
     lost = transmission('lost', 'Simple', ['q1'], ['a1'])
     text, robot = urdf(['q0'], good + lost), tmp_path / 'robot.urdf'
-    result = export(text.encode(), parameters, '--output', robot, '--force')
-    assert (result.code, result.out) == (2, '')
-    assert words in result.err
-    assert result.err.count('\n') == 1
+    result = export(text.encode(), parameters, '--output', robot, '--force').expect(2, err=words)
+    assert (result.out, result.err.count('\n')) == ('', 1)
     assert robot.read_text() == text
 
 

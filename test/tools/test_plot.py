@@ -83,8 +83,7 @@ def test_the_curves_are_those_of_the_transmission():
 def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path):
     """Its box has the word and the line, and the exit code is 1."""
     result = run('plot', mixed_robot, '--output', tmp_path / 'mixed.svg')
-    assert result.code == 1
-    assert 'drawn as rejected: 2 transmissions, see' in result.err
+    result.expect(1, err='drawn as rejected: 2 transmissions, see')
     strange = {'REJECTED, line 9', 'strange_transmission'}
     broken = {'REJECTED, line 12', 'broken_transmission'}
     assert {*strange, *broken, 'good_motor'} <= comments(tmp_path / 'mixed.svg')

@@ -245,8 +245,7 @@ def test_a_polynomial_becomes_a_table_with_its_error(run, save, tmp_path, motor)
         text = text.replace('joint="ja"/></actuator>', f'{words} gear="5"/></actuator>')
     text = text.replace('<equality>', f'{tendon}</fixed></tendon><equality>')
     words = ('--from', save(text, 'finger.xml'), '--output', out)
-    result = run('loops', folder / 'finger.urdf', *words)
-    assert (result.code, result.err) == (0, '')
+    result = run('loops', folder / 'finger.urdf', *words).expect()
     (stated,) = re.findall('at most (\\S+) rad', result.out)
     robot = load(out)
     q = np.linspace(0.0, 1.5, 301)
@@ -314,16 +313,14 @@ def test_a_mimic_is_read_back_where_it_was_asked_for(refuse, run, save, tmp_path
     refuse('expected <mimic> in the URDF', 'loops', folder / 'twin.urdf', '--from', source)
     words = ('--command', 'left_lever_j', '--output', new)
     result = run('loops', folder / 'twin_mimic.urdf', '--from', source, *words)
-    assert result.code == 0
-    assert "'joint_3' states the <mimic> of the URDF, and is left out" in result.out
+    result.expect(out="'joint_3' states the <mimic> of the URDF, and is left out")
     expected = load(new).transmissions['linkage']
     text = re.sub('<joint joint1.*?/>', '', source.read_text())
     sides = ''.join(f'<joint joint="{side}_crank_j" coef="0.5"/>' for side in ('left', 'right'))
     both = f'<tendon><fixed name="both">{sides}</fixed></tendon><actuator>'
     text = text.replace('<actuator>', both).replace('joint="left_crank_j" kp', 'tendon="both" kp')
     tendon = save(text, 'tendon.xml')
-    result = run('loops', folder / 'twin_mimic.urdf', '--from', tendon, *words, '--force')
-    assert result.code == 0
+    run('loops', folder / 'twin_mimic.urdf', '--from', tendon, *words, '--force').expect()
     found = load(new).transmissions['linkage']
     for a in ([0.1], [-0.2]):
         q = [each.actuator_to_joint('position', a) for each in (found, expected)]

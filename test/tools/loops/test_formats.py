@@ -76,8 +76,7 @@ def test_every_format_gives_the_leg_that_was_written_by_hand(
     """Maps agree to 1e-9, and check works without a further step."""
     out = tmp_path / 'new.urdf'
     result = from_source(SOURCES[source], '--command', 'hip', 'knee', '--output', out)
-    assert (result.code, result.err) == (0, ''), result.out
-    assert 'REPLACE_ME' in result.out
+    result.expect(out='REPLACE_ME')
     made, by_hand = (
         tb.RobotTransmissions(tb.load_description(text, strict=False))
         for text in (out.read_bytes(), linkages['five_bar'])
@@ -133,13 +132,11 @@ def test_linear_couplings_and_tendons_are_rows_of_a_coupled_transmission(
       <tendon><fixed name="flexor"><joint joint="j1" coef="0.02"/>
       <joint joint="j2" coef="0.01"/></fixed></tendon>
       <actuator><motor name="spool" tendon="flexor" gear="50"/></actuator>{}</mujoco>"""
-    alone = from_source(text.format(''), robot=robot)
-    assert alone.code == 1
-    assert 'choose at most 1 with --drive JOINT=MOTOR ...: j1, j2' in alone.out
+    words = 'choose at most 1 with --drive JOINT=MOTOR ...: j1, j2'
+    from_source(text.format(''), robot=robot).expect(1, words)
     out = tmp_path / 'out.urdf'
     coupled = '<equality><joint joint1="j2" joint2="j1" polycoef="0.1 0.5 0 0 0"/></equality>'
-    result = from_source(text.format(coupled), '--output', out, robot=robot)
-    assert (result.code, result.err) == (0, '')
+    from_source(text.format(coupled), '--output', out, robot=robot).expect()
     maps = tb.RobotTransmissions(tb.load_description(out, strict=True))
     (q,) = maps.actuator_to_joint('position', [[0.6]])
     assert maps.actuator_names == ('spool',)
@@ -197,10 +194,8 @@ CONNECT = SOURCES['connect by bodies']
 ])  # fmt: skip
 def test_what_has_no_match_is_an_error_with_the_nearest_names(from_source, text, words):
     """One sentence gives the place, the expectation and the finding; nothing is printed."""
-    result = from_source(text)
-    assert (result.code, result.out) == (2, '')
-    assert words in result.err
-    assert result.err.count('\n') == 1
+    result = from_source(text).expect(2, err=words)
+    assert (result.out, result.err.count('\n')) == ('', 1)
 
 
 def test_entities_are_refused(tmp_path):

@@ -52,8 +52,7 @@ def test_commanded_joints_follow_from_the_motors(run, ankle, tmp_path):
     """The branch without motors is commanded; elements and comments of the URDF stay."""
     out = tmp_path / 'out.urdf'
     motors = 'upper_motor=left', 'lower_motor'
-    result = run('loops', ankle, '--drive', *motors, '--output', out)
-    assert (result.code, result.err) == (0, '')
+    run('loops', ankle, '--drive', *motors, '--output', out).expect()
     robot = tb.RobotTransmissions(tb.load_description(out, strict=True))
     (binding,) = robot.bindings
     assert robot.actuator_names == ('left', 'lower_motor_motor')
@@ -63,9 +62,7 @@ def test_commanded_joints_follow_from_the_motors(run, ankle, tmp_path):
     )
     assert after.startswith(before.removesuffix('\n\n</robot>'))
     assert run('check', out).code == 0
-    again = run('loops', ankle, '--drive', *motors, '--output', out)
-    assert again.code == 2
-    assert '--force' in again.err
+    run('loops', ankle, '--drive', *motors, '--output', out).expect(2, err='--force')
 
 
 def test_a_block_that_has_the_joints_gets_the_transmission(run, ankle, tmp_path):
@@ -79,8 +76,7 @@ def test_a_block_that_has_the_joints_gets_the_transmission(run, ankle, tmp_path)
     ankle.write_bytes(ankle.read_text().replace('</robot>', block).replace('\n', '\r\n').encode())
     out = tmp_path / 'out.urdf'
     result = run('loops', ankle, '--drive', 'upper_motor', 'lower_motor', '--output', out)
-    assert (result.code, result.err) == (0, '')
-    assert 'REPLACE_ME' not in result.out
+    assert 'REPLACE_ME' not in result.expect().out
     data = out.read_bytes()
     assert data.count(b'\n') == data.count(b'\r\n')
     (made,) = tb.load_description(data, strict=True).transmissions
@@ -110,8 +106,7 @@ def test_a_robot_drawn_open_gets_a_start_and_a_rounded_one_a_tolerance(
     ):
         options = ('--from', save(f"{loops}type: ['{kind}']\n", 'robot.yaml'))
         options += ('--command', 'hip', 'knee', '--output', out, '--force')
-        result = run('loops', save(robot), *options)
-        assert (result.code, result.err) == (0, ''), result.out
+        run('loops', save(robot), *options).expect()
         assert words in out.read_text()
         assert run('check', out).code == 0
 
@@ -120,9 +115,8 @@ def test_the_example_of_the_documents_works(run, tmp_path):
     """Its commands write a knee that follows the motor, and leave no XML to write by hand."""
     path, out = tmp_path / 'exported_knee.urdf', tmp_path / 'driven_knee.urdf'
     path.write_bytes((ROOT / 'examples' / 'linkages' / 'exported_knee.urdf').read_bytes())
-    choice = run('loops', path)
-    assert choice.code == 1
-    assert 'choose at most 1 with --drive JOINT=MOTOR ...: knee_crank, knee' in choice.out
+    words = 'choose at most 1 with --drive JOINT=MOTOR ...: knee_crank, knee'
+    run('loops', path).expect(1, words)
     assert run('loops', path, '--drive', 'knee_crank=knee_motor', '--output', out).code == 0
     assert run('check', '--strict', out).code == 0
     way = ('--to', 'joint', '--interface', 'position', '--json')
