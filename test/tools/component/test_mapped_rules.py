@@ -287,8 +287,7 @@ def test_an_activation_that_fails_in_the_driver_fails_here(manage, fault, state,
     """In the state of the driver, with a sentence; the advice works."""
     it = manage(active='inactive')
     it('calls', f'fault {fault}')
-    assert it('component scene active') == 'failed'
-    assert it('components') == {'scene': state}
+    assert (it('component scene active'), it('components')) == ('failed', {'scene': state})
     assert f"driver 'test_motors/Motors': {words}" in it.log
     assert it('calls').count('error') == (state == 'unconfigured')
     assert it('component scene active') == 'ok'
@@ -299,8 +298,7 @@ def test_a_deactivation_that_fails_in_the_driver_fails_here(manage):
     """It stays active, and its motors have their zeros."""
     it = manage()
     it('fault deactivate_failure')
-    assert it('component scene inactive') == 'failed'
-    assert it('components') == {'scene': 'active'}
+    assert (it('component scene inactive'), it('components')) == ('failed', {'scene': 'active'})
     assert 'on_deactivate returned FAILURE' in it.log
 
 
