@@ -140,8 +140,7 @@ def check_node(arguments):
 )
 def test_links_lead_somewhere(page):
     """Every relative link names a file or folder, and every anchor a heading."""
-    text = page.read_text(encoding='utf-8')
-    for target in re.findall(r'\]\((?!https?:)([^)]+)\)', text):
+    for target in re.findall(r'\]\((?!https?:)([^)]+)\)', page.read_text(encoding='utf-8')):
         path, _, anchor = target.partition('#')
         where = page.parent / path if path else page
         assert where.exists(), target

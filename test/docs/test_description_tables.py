@@ -41,8 +41,7 @@ def list_rows(title):
     for row, above in places.items():
         parents = ', '.join(f'`<{tag}>`' for tag in above)
         values = ', '.join(show_value(row, value) for value in row.values)
-        key = (parents, values) if values else (parents, row)
-        groups.setdefault(key, []).append(row)
+        groups.setdefault((parents, values) if values else (parents, row), []).append(row)
     return [
         f'| {", ".join(f"`<{row.tag}>`" for row in rows)} in {parents} '
         f'| {values if isinstance(values, str) else ""} '

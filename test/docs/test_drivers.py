@@ -92,14 +92,12 @@ def test_a_driver_is_given_the_numbers_that_one_finds_by_hand(transmission, tabl
     for kind, (at_joint, formula, printed) in rows.items():
         by_hand, row = calculated(formula), FIELDS.index(kind)
         assert f'{by_hand:.6f}' == printed, kind
-        at_motor = robot.joint_to_actuator(kind, [float(at_joint)])
-        mapped = units.of_drivers(at_motor, row)
+        mapped = units.of_drivers(robot.joint_to_actuator(kind, [float(at_joint)]), row)
         assert mapped == pytest.approx([by_hand], rel=1e-12), kind
         back = robot.actuator_to_joint(kind, units.in_si(np.array([by_hand]), row))
         assert back == pytest.approx([float(at_joint)], rel=1e-12), kind
         in_si[kind] = units.in_si(mapped, row)[0]
-    power = in_si['velocity'] * in_si['effort']
-    assert power == pytest.approx(float(power_at_joint), rel=1e-12)
+    assert in_si['velocity'] * in_si['effort'] == pytest.approx(float(power_at_joint), rel=1e-12)
 
 
 def calculated(formula):

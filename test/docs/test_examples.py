@@ -74,8 +74,7 @@ def test_nothing_is_odd_in_servo_arm():
     """It has the document's transmission, no finding but of ids, and a turn of each servo."""
     xml = FIRST.snippets('xml')
     (snippet,) = [text for text in xml if text.startswith('<transmission name="shoulder_lift')]
-    description = (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
-    assert textwrap.indent(snippet, '    ') in description
+    assert textwrap.indent(snippet, '    ') in (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
     assert {(each.severity, each.found) for each in ROBOT.findings} == {
         ('info', repr(str(number))) for number in range(1, 7)
     }

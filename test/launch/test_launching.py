@@ -77,8 +77,7 @@ def test_arguments_reach_the_node():
     """Each argument reaches the node, and overrides the parameter file."""
     given = {'namespace': 'cell', 'autostart': 'false', 'use_sim_time': 'true', 'respawn': 'true'}
     node, context = include(BRIDGE, robot_description_file=str(URDF), log_level='debug', **given)
-    assert node.node_name == '/cell/transmission_bridge'
-    assert node.expanded_remapping_rules is None
+    assert (node.node_name, node.expanded_remapping_rules) == ('/cell/transmission_bridge', None)
     words = [''.join(part.perform(context) for part in word) for word in node.cmd[1:4]]
     assert words == ['--ros-args', '--log-level', 'debug']
     files, values = read_parameters(node, context)
@@ -89,9 +88,8 @@ def test_arguments_reach_the_node():
 
 def test_without_files():
     """No parameter file is given, and no description, which would override that of a file."""
-    files, values = read_parameters(*include(BRIDGE, params_file=''))
-    assert files == []
-    assert values == {'autostart': True, 'use_sim_time': False}
+    found = read_parameters(*include(BRIDGE, params_file=''))
+    assert found == ([], {'autostart': True, 'use_sim_time': False})
 
 
 XML = (

@@ -202,8 +202,7 @@ def find_dependence(part, direction, quantity):
     """Return which output of sample 1 depends on which input, by the velocity map."""
     if quantity is Quantity.EFFORT:
         # tau_out = B^T tau_in with B the velocity map of the other direction.
-        velocity = find_dependence(part, opposite_direction(direction), Quantity.VELOCITY)
-        return velocity.T
+        return find_dependence(part, opposite_direction(direction), Quantity.VELOCITY).T
     at = part.input_positions(direction)[1]
     columns = [part.map(direction, 'velocity', unit, at=at) for unit in np.eye(len(at))]
     return np.array(columns).T != 0.0

@@ -120,7 +120,7 @@ def build_manager(root, urdf, name, version='new', more=()):
 
 
 class Manager:
-    """A manager of a description: ``manager('cycle 2')``."""
+    """A manager of a description: ``manager('cycle 2', 'states')``."""
 
     def __init__(self, command, urdf, root, active='active', env=None):
         self.path, self.errors, self.n_seen = root / 'now.urdf', root / 'errors.txt', 0
@@ -141,8 +141,11 @@ class Manager:
         self.n_seen = len(self.errors.read_text())
         self(f'start {self.path} {active}')
 
-    def __call__(self, line):
-        """Return the answer to a command."""
+    def __call__(self, *lines):
+        """Give commands one after the other; return the answer to the last one."""
+        return [self._ask(line) for line in lines][-1]
+
+    def _ask(self, line):
         self.process.stdin.write(f'{line}\n')
         self.process.stdin.flush()
         for answer in self.process.stdout:
@@ -176,8 +179,7 @@ class Manager:
 
     def move(self, name, *values, cycles=1):
         """Write values and run cycles."""
-        self(f'set {name} {" ".join(map(str, values))}')
-        self(f'cycle {cycles}')
+        self(f'set {name} {" ".join(map(str, values))}', f'cycle {cycles}')
 
     def wait_for(self, words):
         """Wait until words are logged."""
@@ -185,9 +187,4 @@ class Manager:
 
     def wait_until(self, fact, what, *lines):
         """Give commands again and again until a fact is true."""
-
-        def give():
-            for line in (*lines, 'wait 0.1'):
-                self(line)
-
-        wait(fact, what, give, lambda: self.log)
+        wait(fact, what, lambda: self(*lines, 'wait 0.1'), lambda: self.log)

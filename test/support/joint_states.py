@@ -87,8 +87,7 @@ def plain(data):
 
 def make_message():
     """Return what rclpy's JointState looks like to duck typing."""
-    stamp = SimpleNamespace(sec=0, nanosec=0)
-    header = SimpleNamespace(stamp=stamp, frame_id='')
+    header = SimpleNamespace(stamp=SimpleNamespace(sec=0, nanosec=0), frame_id='')
     return SimpleNamespace(
         header=header, name=[], position=array('d'), velocity=array('d'), effort=array('d')
     )

@@ -22,8 +22,7 @@ class Expected:
 
     def check(self, found) -> None:
         """Compare with what was published (a record or a typed message as a record)."""
-        assert found.stamp == self.stamp
-        assert tuple(found.names) == self.names
+        assert (found.stamp, tuple(found.names)) == (self.stamp, self.names)
         for name, numbers in self.fields.items():
             values = list(getattr(found, name))
             assert len(values) == len(numbers), name

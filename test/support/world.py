@@ -133,8 +133,7 @@ class World:
             InspectionTime(self.now, 1.0, open_for),
         )
         watch = watch or BridgeInspector(self.bridge, {}, [], {}, [])
-        found = watch.inspect_bridge(look, inputs or {}, outputs)
-        return {each.name: each for each in found}
+        return {each.name: each for each in watch.inspect_bridge(look, inputs or {}, outputs)}
 
     def play(self, scenario):
         """Run the steps of a scenario, and compare what is sent with what is expected."""

@@ -55,6 +55,12 @@ class Result:
 
         return json.loads(self.out, parse_constant=refuse)
 
+    def expect(self, code: int = 0, out: str = '', err: str = '') -> Result:
+        """Check the exit code and words of both outputs, of errors none without words."""
+        found = self.code, out in self.out, err in self.err if err else not self.err
+        assert found == (code, True, True), self
+        return self
+
 
 Run = Callable[..., Result]
 
@@ -108,13 +114,23 @@ def numbers_of() -> Callable[[str | bytes], dict[str, float]]:
 
 
 @pytest.fixture
-def export(run: Run, tmp_path: Path) -> Callable[..., Result]:
+def save(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that saves a text in the folder of the test, and returns its path."""
+
+    def call(text: str, name: str = 'robot.urdf') -> Path:
+        (tmp_path / name).write_text(text, encoding='utf-8')
+        return tmp_path / name
+
+    return call
+
+
+@pytest.fixture
+def export(run: Run, save: Callable[..., Path], tmp_path: Path) -> Callable[..., Result]:
     """Return a function that exports a description, given as bytes, with a parameter file."""
 
     def call(description: bytes, parameters: str, *options: object) -> Result:
         (tmp_path / 'robot.urdf').write_bytes(description)
-        (tmp_path / 'tuned.yaml').write_text(parameters)
-        files = (tmp_path / 'robot.urdf', '--params-file', tmp_path / 'tuned.yaml')
+        files = (tmp_path / 'robot.urdf', '--params-file', save(parameters, 'tuned.yaml'))
         return run('export', *files, *options)
 
     return call
@@ -132,16 +148,12 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.fixture
-def reversed_robot(tmp_path: Path) -> Path:
+def reversed_robot(save: Callable[..., Path]) -> Path:
     """Return a file with a differential whose roles are reversed against every other order."""
-    path = tmp_path / 'reversed.urdf'
-    path.write_text(REVERSED)
-    return path
+    return save(REVERSED, 'reversed.urdf')
 
 
 @pytest.fixture
-def mixed_robot(tmp_path: Path) -> Path:
+def mixed_robot(save: Callable[..., Path]) -> Path:
     """Return a file with a good, an unknown, a broken and no transmission."""
-    path = tmp_path / 'mixed.urdf'
-    path.write_text(MIXED)
-    return path
+    return save(MIXED, 'mixed.urdf')

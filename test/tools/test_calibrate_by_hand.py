@@ -274,19 +274,15 @@ def test_where_a_motion_begins_or_turns_elsewhere_is_no_stop():
 
     # At its stop already: away from it, to it, and away again is one approach.
     track.asked = 1
-    assert sweep(1.5, 1.1, 1.5) == [0, 0]
-    assert sweep(1.1) == [0, 1]
+    assert [sweep(1.5, 1.1, 1.5), sweep(1.1)] == [[0, 0], [0, 1]]
     track.forget()
     track.asked = None
-    assert sweep(-1.0, 1.0) == [0, 0]
-    assert sweep(0.0) == [0, 1]
-    assert sweep(1.01) == [0, 1]
+    assert [sweep(-1.0, 1.0), sweep(0.0), sweep(1.01)] == [[0, 0], [0, 1], [0, 1]]
     track.asked = 1
     assert sweep(0.5, 1.4, 0.5, 1.4) == [0, 1]
     assert track.find_stop(1).actuators == [1.4]
     track.asked = -1
-    assert sweep(-1.0, 1.4, -1.45) == [0, 1]
-    assert sweep(1.0) == [1, 1]
+    assert [sweep(-1.0, 1.4, -1.45), sweep(1.0)] == [[0, 1], [1, 1]]
 
 
 # -- steps ----------------------------------------------------------------------------------------
@@ -315,8 +311,7 @@ def test_joints_that_start_at_their_stops_need_no_step_twice(seed):
 
     Its stop is known from the next approach, also if the direction had the other sign.
     """
-    random = np.random.default_rng([8, seed])
-    arm = MovedArm(SERVOS, random, at_stops=1.0, miss=math.radians(0.2))
+    arm = MovedArm(SERVOS, np.random.default_rng([8, seed]), at_stops=1.0, miss=math.radians(0.2))
     n_stopped = sum(arm.joints[name] > 0.9 * upper for name, (_, upper) in arm.stops.items())
     guide = HandGuide(arm.hand, {})
     hand = GuidedHand(arm, guide)
@@ -480,18 +475,16 @@ def test_keys_do_what_the_buttons_do():
 
 
 @pytest.fixture
-def servo_file(tmp_path):
+def servo_file(save):
     """Return the path of the arm of servos."""
-    path = tmp_path / 'arm.urdf'
-    path.write_text(SERVOS)
-    return path
+    return save(SERVOS, 'arm.urdf')
 
 
-def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
+def test_a_file_of_lerobot_becomes_offsets(run, save, servo_file, tmp_path):
     """Those of joints that it lacks stay, which is exit code 1 if they are not left out."""
     motor = {'drive_mode': 0, 'homing_offset': 0, 'range_min': 1396, 'range_max': 2700}
-    path = tmp_path / 'arm.json'
-    path.write_text(json.dumps({n: {'id': k, **motor} for k, n in enumerate(('pan', 'lift'))}))
+    motors = {n: {'id': k, **motor} for k, n in enumerate(('pan', 'lift'))}
+    path = save(json.dumps(motors), 'arm.json')
     words = ('calibrate', servo_file, '--lerobot', path, '--stops')
     result = run(*words, '--output', tmp_path / 'new.urdf')
     # Their ranges have 115 degrees, their limits 220 and 200: these are not their stops.
@@ -563,12 +556,11 @@ class Terminal:
 
 @pytest.mark.ros
 def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
-    harness, peer, request, start_process, tmp_path
+    harness, peer, request, save, start_process, tmp_path
 ):
     """A stranger that commands is an obstacle; the numbers of a pose are in bridge and file."""
-    path, tuned = tmp_path / 'arm.urdf', tmp_path / 'tuned.yaml'
-    drives = servo('arm', 10.0) + servo('tool', -2.0)
-    path.write_text(urdf(dict.fromkeys(('arm', 'tool'), stops()), drives))
+    drives, tuned = servo('arm', 10.0) + servo('tool', -2.0), tmp_path / 'tuned.yaml'
+    path = save(urdf(dict.fromkeys(('arm', 'tool'), stops()), drives))
     words = ['--urdf', path, '--ros-args', '-p', f'tuned_file:={tuned}', '-p', 'autostart:=true']
     start_process('transmission_bridge.ros.main bridge_node', *words).wait_for('active')
     states, stranger = (

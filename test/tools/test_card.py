@@ -33,15 +33,13 @@ FOOT_MOTORS = 'actuators: {upper: &m {rotor_inertia: 1e-4, effort: 60, velocity:
 
 
 @pytest.fixture
-def card(run, tmp_path):
+def card(run, save):
     """Return a function that runs the command with the text of a file of motors."""
 
     def call(description, motors='', *options, code=0):
-        file = tmp_path / 'motors.yaml'
-        file.write_text(motors)
-        given = ['--motors', file] if motors else []
+        given = ['--motors', save(motors, 'motors.yaml')] if motors else []
         result = run('card', '-', *given, *options, stdin=description.encode())
-        assert result.code == code, result.err
+        assert result.code == code, result
         return result
 
     return call
@@ -202,8 +200,7 @@ def test_isaac_lab_has_a_table_where_the_ratio_varies(card):
     isaac, kinds = {}, ('ImplicitActuatorCfg', 'RemotizedPDActuatorCfg')
     names = {kind: lambda kind=kind, **given: {'kind': kind, **given} for kind in kinds}
     for robot in (text, KNEE):
-        code = card(robot, '', '--isaaclab').out.partition('\n')[2]
-        exec(code, names, found := {})
+        exec(card(robot, '', '--isaaclab').out.partition('\n')[2], names, found := {})
         isaac[robot] = found['ACTUATORS']['leg']
     table = np.array(isaac[text]['joint_parameter_lookup'])
     assert isaac[text]['kind'] == 'RemotizedPDActuatorCfg'
@@ -247,8 +244,7 @@ def test_a_wrong_number_is_named_with_file_motor_expectation_and_finding(
 
 def test_names_of_params_are_the_drivers_and_documented(run):
     """No name means a reduction, an offset or a limit, so ``check`` lists it as information."""
-    rows = {row.split('`')[1] for row in DOCUMENTS['compile.md'].rows('The card')}
-    assert rows == {*NUMBERS}
+    assert {row.split('`')[1] for row in DOCUMENTS['compile.md'].rows('The card')} == {*NUMBERS}
     assert [find_known_name(name) for name in {*MOTOR, CURVE}] == [''] * 7
     findings = run('check', '-', '--json', stdin=KNEE.encode()).json['findings']
     left = [each['severity'] for each in findings if 'left to the driver' in each['message']]

@@ -66,9 +66,7 @@ def test_json_has_exactly_the_documented_shape(run, mixed_robot):
 
 def test_text_names_everything_a_person_looks_for(run, mixed_robot):
     """The text shows every transmission, its members and numbers, and each finding's place."""
-    result = run('check', mixed_robot)
-    assert result.code == 1
-    lines = result.out.splitlines()
+    lines = run('check', mixed_robot).expect(1).out.splitlines()
     assert lines[0] == f"robot 'r' in {mixed_robot}"
     assert {
         f'line 6: good_transmission  {SIMPLE} (ros_control)',
@@ -76,11 +74,10 @@ def test_text_names_everything_a_person_looks_for(run, mixed_robot):
         '1 joint passed through (no transmission): direct',
         '2 joints not bridged (transmission rejected): strange, broken',
     } <= {*lines}
-    members = {tuple(line.split()[:4]) for line in lines}
     assert {
         ('actuator', 'good_motor', '100', '0'),
         ('actuator', 'broken_motor', '?', '?'),
-    } <= members
+    } <= {tuple(line.split()[:4]) for line in lines}
     assert any(line.startswith(f'{mixed_robot}:14: error: ') for line in lines)
     assert lines[-1] == '1 transmission loaded, 2 rejected, 2 errors, 0 warnings'
 
@@ -99,14 +96,13 @@ def test_names_cannot_control_the_terminal(run, reversed_robot):
     ]  # fmt: skip
 
 
-def test_text_wraps_at_the_width_of_the_terminal_only(run, tmp_path, monkeypatch):
+def test_text_wraps_at_the_width_of_the_terminal_only(run, save, tmp_path, monkeypatch):
     """On a terminal no line but a table's is longer than it; elsewhere a finding is one line."""
-    path, columns = tmp_path / 'robot.urdf', 60
-    path.write_text(ros1_robot(*(ros1(f'finger_{n}', 'their/Odd') for n in range(40))))
+    columns = 60
+    path = save(ros1_robot(*(ros1(f'finger_{n}', 'their/Odd') for n in range(40))))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('COLUMNS', str(columns))
-    shown = run('check', path.name, is_seen=True)
-    assert shown.code == 1
+    shown = run('check', path.name, is_seen=True).expect(1)
     lengths = [len(line) for line in shown.out.splitlines() if 'REDUCTION' not in line]
     assert columns - 15 < max(lengths) <= columns
     plain = run('check', path).out.splitlines()
@@ -155,18 +151,15 @@ def test_a_finding_has_its_level_its_line_and_what_is_wrong(run, case):
         assert message in each['message']
     errors = [severity for severity, *_ in findings if severity == 'error']
     assert result.code == int(bool(errors))
-    told = run('check', '-', stdin=text.encode())
-    assert told.code == result.code
+    told = run('check', '-', stdin=text.encode()).expect(result.code)
     assert sum(': error: ' in line for line in told.out.splitlines()) == len(errors)
 
 
 def test_joints_without_a_velocity_limit_are_listed(run):
     """All that can be sent a position, in one line; a joint that only turns is not."""
     text = re.sub('velocity="(2.0|0.1)"', '', TOPIC_BASED).encode()
-    result = run('check', '-', stdin=text)
-    assert result.code == 0
     title = '2 joints without a velocity limit (max_step does not check them): '
-    assert f'{title}shoulder, left_finger\n' in result.out
+    run('check', '-', stdin=text).expect(out=f'{title}shoulder, left_finger\n')
     document = run('check', '-', '--json', stdin=text).json
     assert document['without_velocity_limit'] == ['shoulder', 'left_finger']
 

@@ -120,8 +120,7 @@ def test_joints_of_one_table_narrow_each_other_exactly(report):
     hand = transmission('hand', 'Tabulated', 'ab', ['motor'], points)
     text = robot_of({'a': Joint(0, 1.5, 2, 9), 'b': Joint(-1.9, 0.5, 2, 9)}, hand)
     (motor,) = report(text)['hand']['actuator_limits']
-    ends = [[motor['lower']], [motor['upper']]]
-    q = maps('ab', hand).actuator_to_joint('position', ends)
+    q = maps('ab', hand).actuator_to_joint('position', [[motor['lower']], [motor['upper']]])
     assert [q[0, 1], q[1, 0]] == pytest.approx([0.5, 1.5], abs=1e-9)
     assert (q[0, 0] > 0.0, q[1, 1] > -1.9) == (True, True)
 
@@ -139,8 +138,7 @@ def test_the_text_has_them(run):
 def test_an_actuator_has_its_limits_in_the_units_of_its_driver(run):
     """Below its row are its own limits, and what the joints allow in ticks and percent."""
     units = {'position_unit': 'tick', 'ticks_per_turn': 4096, 'effort_unit': 'percent'}
-    limits = '<limit lower="-3" velocity="9"/>'
-    inside = params(**units, rated_effort=4) + limits
+    inside = params(**units, rated_effort=4) + '<limit lower="-3" velocity="9"/>'
     joint = {'hinge': 'revolute lower="0" upper="1" velocity="1" effort="1"'}
     gear = transmission('t', 'Simple', {'hinge': ratio(10)}, {'m': inside})
     lines = run('check', '-', stdin=urdf(joint, gear).encode()).out.splitlines()

@@ -334,8 +334,7 @@ def test_a_number_is_rejected_with_its_reason(build, linkages):
         ('neck.actuators.neck_left_motor.mechanical_reduction', 1e7, 4),
         ('boom.max_gain', 0.5, 4),
     ):
-        which = names.index(name) if name else len(names)
-        assert maps.set_number(which, value) == code, name
+        assert maps.set_number(names.index(name) if name else len(names), value) == code, name
         assert maps.reason_text(code) not in (b'', b'accepted')
     assert np.array_equal(maps.memory, before, equal_nan=True)
     reduction = 'neck.actuators.neck_left_motor.mechanical_reduction'
@@ -490,11 +489,10 @@ def test_every_name_builds(build):
     'name',
     ['int', 'NAME', '@NAMES@', 'x@FOO@', '${X}', 'R&D', 'a<b>', ']]>', '/*', '*/', '7 axes', 'ä'],
 )
-def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, run):
+def test_every_name_of_a_robot_builds_or_is_an_error(name, save, tmp_path, run):
     """The package is well-formed and has the name as text; another name can be given."""
     text = of_snippet(HINGE).replace('<robot name="small"', f'<robot name={quoteattr(name)}')
-    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
-    words = ('compile', tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
+    words = ('compile', save(text), '--output', tmp_path / 'out')
     result = run(*words)
     if result.code:
         assert (result.code, 'a package name such as' in result.err) == (2, True)
@@ -508,11 +506,10 @@ def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, run):
 @pytest.mark.parametrize(
     ('given', 'name'), [('ankle', 'ankle_map'), ('test', 'test_map'), ('left_leg', 'left_leg')]
 )
-def test_one_word_as_a_name_becomes_that_of_a_map(given, name, tmp_path, run):
+def test_one_word_as_a_name_becomes_that_of_a_map(given, name, save, tmp_path, run):
     """One word could be a header, a library or a target of CMake."""
-    (tmp_path / 'robot.urdf').write_text(of_snippet(HINGE), encoding='utf-8')
-    words = ('compile', tmp_path / 'robot.urdf', '--output', tmp_path / 'out', '--name', given)
-    assert run(*words).code == 0
+    paths = (save(of_snippet(HINGE)), '--output', tmp_path / 'out')
+    assert run('compile', *paths, '--name', given).code == 0
     assert (tmp_path / 'out' / 'include' / f'{name}.h').is_file()
     assert f'<name>{name}</name>' in (tmp_path / 'out' / 'package.xml').read_text()
 
@@ -547,10 +544,10 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(('which', 'options', 'code', 'words'), ERRORS)
-def test_only_errors_of_what_is_compiled_prevent_it(run, tmp_path, which, options, code, words):
+def test_only_errors_of_what_is_compiled_prevent_it(
+    run, save, tmp_path, which, options, code, words
+):
     """The exit code and a sentence say so, and nothing is written."""
-    (tmp_path / 'r.urdf').write_text(WRONG[which])
-    result = run('compile', tmp_path / 'r.urdf', '--output', tmp_path / 'out', *options.split())
-    assert result.code == code
-    assert words in result.err
+    result = run('compile', save(WRONG[which]), '--output', tmp_path / 'out', *options.split())
+    assert (result.code, words in result.err) == (code, True), result
     assert (tmp_path / 'out').exists() == (code == 0)

@@ -44,8 +44,7 @@ def folder(run, linkages, tmp_path_factory):
     for name, text in (('leg', leg), ('robot', ROBOT)):
         (made / f'{name}.urdf').write_text(text, encoding='utf-8')
         paths = (made / f'{name}.urdf', '--output', made / f'{name}_map')
-        result = run('compile', *paths, '--name', f'{name}_map')
-        assert result.code == 0, result.err
+        run('compile', *paths, '--name', f'{name}_map').expect()
     return made
 
 

@@ -48,14 +48,12 @@ ROBOT = urdf(
 
 
 @pytest.fixture
-def compile_robot(run, tmp_path):
+def compile_robot(run, save, tmp_path):
     """Return a function that compiles a description with a plugin, to a folder."""
 
     def call(text, *arguments, options=('--ros2-control',), folder='leg_map'):
-        (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
-        paths = (tmp_path / 'robot.urdf', '--output', tmp_path / folder)
-        result = run('compile', *paths, '--name', 'leg_map', *options, *arguments)
-        assert result.code == 0, result.err
+        paths = (save(text), '--output', tmp_path / folder)
+        run('compile', *paths, '--name', 'leg_map', *options, *arguments).expect()
         return tmp_path / folder
 
     return call
@@ -112,18 +110,16 @@ def test_standard_input_gives_the_same_files(compile_robot, run, tmp_path):
     """A description is read once: a pipe has no second one."""
     folder, piped = compile_robot(ROBOT), tmp_path / 'piped'
     options = ('--output', piped, '--name', 'leg_map', '--ros2-control')
-    result = run('compile', '-', *options, stdin=ROBOT.encode())
-    assert result.code == 0, result.err
+    run('compile', '-', *options, stdin=ROBOT.encode()).expect()
     assert list_files(piped) == list_files(folder)
     for name in list_files(folder):
         assert (piped / name).read_bytes() == (folder / name).read_bytes(), name
 
 
-def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, tmp_path):
+def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, save):
     """ros2_control reads the description, which does not have the numbers of a parameter file."""
-    numbers = tmp_path / 'numbers.yaml'
-    numbers.write_text('/**: {ros__parameters: {transmissions.lift.joints.lift.offset: 0.75}}')
-    tuned = compile_robot(ROBOT, '--params-file', numbers)
+    numbers = '/**: {ros__parameters: {transmissions.lift.joints.lift.offset: 0.75}}'
+    tuned = compile_robot(ROBOT, '--params-file', save(numbers, 'numbers.yaml'))
     assert read_rows(tuned) == read_rows(compile_robot(ROBOT, folder='plain'))
     assert '0.75' in (tuned / 'src' / 'leg_map.c').read_text()
 
@@ -172,12 +168,11 @@ def read_component(folder):
     return {path: (compiled, words) for path, compiled, words in rows}, values
 
 
-def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
+def test_the_component_knows_what_decides_the_maps(compile_robot, save):
     """Numbers are read from the description, but not those of files."""
-    file = tmp_path / 'numbers.yaml'
     number = 'transmissions.wrist.joints.wrist_pitch.offset'
     flag = 'transmissions.wrist.ignore_torque_sensor'  # of an interface that it does not map
-    file.write_text(f'/**: {{ros__parameters: {{{number}: 0.75, {flag}: true}}}}')
+    file = save(f'/**: {{ros__parameters: {{{number}: 0.75, {flag}: true}}}}', 'numbers.yaml')
     robot = ROOT / 'examples' / 'mapped_system' / 'urdf' / 'mapped.urdf'
     folder = compile_robot(robot.read_text(encoding='utf-8'), '--params-file', file)
     facts, values = read_component(folder)
@@ -215,11 +210,9 @@ OF_ACTUATORS = OF_ACTUATORS.replace('"system"', '"actuator"')
     (OUTSIDE, 'inside of <ros2_control>, found lift_transmission outside of it'),
     (OF_ACTUATORS, "is of type 'actuator': make it a 'system'"),
 ], ids=['ROS 1', 'actuator'])  # fmt: skip
-def test_what_ros2_control_does_not_give_is_an_error(refuse, tmp_path, text, words):
+def test_what_ros2_control_does_not_give_is_an_error(refuse, save, tmp_path, text, words):
     """Nothing is written."""
-    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
-    paths = (tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
-    refuse(words, 'compile', *paths, '--ros2-control')
+    refuse(words, 'compile', save(text), '--output', tmp_path / 'out', '--ros2-control')
     assert not (tmp_path / 'out').exists()
 
 

@@ -28,10 +28,9 @@ from transmission_bridge.tools.demo import Comparison
 
 def test_the_formulas_use_nothing_of_what_they_check():
     """The module imports nothing but typing, so that it is an independent derivation."""
-    tree = ast.parse(Path(formulas.__file__).read_text(encoding='utf-8'))
     imported = {
         node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-        for node in ast.walk(tree)
+        for node in ast.walk(ast.parse(Path(formulas.__file__).read_text(encoding='utf-8')))
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert imported == {'__future__', 'collections.abc'}
@@ -69,8 +68,7 @@ def test_whatever_differs_is_a_fault_with_its_name(published, words):
     """A wrong, missing or surplus value, whichever message arrives first; else none."""
     for messages in ((ASKED, (1, published)), ((1, published), ASKED)):
         comparison = _compared(*messages)
-        assert comparison.compared == 1
-        assert len(comparison.faults) == bool(words)
+        assert (comparison.compared, len(comparison.faults)) == (1, bool(words))
         assert bool(words) or comparison.worst == 0.0
         for fault in comparison.faults.values():
             assert fault.startswith('joint_states: ')

@@ -49,8 +49,7 @@ def exported_by(export, description, parameters):
     """Return the result and the bytes of an export into a file."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / 'new.urdf'
-        result = export(description, parameters, '--output', target)
-        assert (result.code, result.err) == (0, '')
+        result = export(description, parameters, '--output', target).expect()
         return result, target.read_bytes()
 
 
@@ -176,8 +175,7 @@ def test_parameters_of_a_plugin_are_written_and_added(export, numbers_of):
     vector = min(name for name in before if name.endswith('.motor_position.y'))
     default = min(name for name in before if name.endswith('crank_angle') and not before[name])
     values = {vector: before[vector] + 0.001, default: 0.01}
-    result = export(text.encode(), nested(values))
-    assert (result.code, result.err) == (0, '')
+    result = export(text.encode(), nested(values)).expect()
     assert numbers_of(result.out) == {**before, **values}
     assert len(result.out.splitlines()) - len(text.splitlines()) in (0, 1)
 
@@ -215,20 +213,17 @@ def test_a_parameter_file_that_does_not_fit_is_one_sentence(export, tmp_path, pa
     good = transmission('good', 'Simple', ['q0'], ['a0'])
     lost = transmission('lost', 'Simple', ['q1'], ['a1'])
     text, robot = urdf(['q0'], good + lost), tmp_path / 'robot.urdf'
-    result = export(text.encode(), parameters, '--output', robot, '--force')
-    assert (result.code, result.out) == (2, '')
-    assert words in result.err
-    assert result.err.count('\n') == 1
+    result = export(text.encode(), parameters, '--output', robot, '--force').expect(2, err=words)
+    assert (result.out, result.err.count('\n')) == ('', 1)
     assert robot.read_text() == text
 
 
-def test_a_description_is_replaced_by_force_only(refuse, run, tmp_path, numbers_of):
+def test_a_description_is_replaced_by_force_only(refuse, run, save, numbers_of):
     """What is changed is listed; a number that is there already is not."""
-    target = tmp_path / 'robot.urdf'
-    target.write_bytes((ROOT / 'urdf' / 'one_joint.urdf').read_bytes())
+    target = save((ROOT / 'urdf' / 'one_joint.urdf').read_text(encoding='utf-8'))
     name = next(name for name in numbers_of(target.read_bytes()) if name.endswith('offset'))
-    (tmp_path / 'tuned.yaml').write_text(nested({name: 0.125}))
-    words = ('export', target, '--params-file', tmp_path / 'tuned.yaml', '--output', target)
+    tuned = save(nested({name: 0.125}), 'tuned.yaml')
+    words = ('export', target, '--params-file', tuned, '--output', target)
     refuse('--force replaces it', *words)
     counts = f'written to {target}: numbers changed: {{}}, there already: {{}}\n'
     listed = f'transmissions.{name}: 0.0 -> 0.125\n'

@@ -15,15 +15,13 @@ from transmission_bridge.tools.plot import make_plot_curves
 
 
 @pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar', 'push_rod_ankle'])
-def test_a_linkage_has_curves_of_its_passive_joints(run, linkages, tmp_path, name):
+def test_a_linkage_has_curves_of_its_passive_joints(run, save, linkages, tmp_path, name):
     """Over each actuator, from a position that it can have."""
     pytest.importorskip('matplotlib')
-    path, output = tmp_path / 'linkage.urdf', tmp_path / 'drive.svg'
-    path.write_text(linkages[name], encoding='utf-8')
+    path, output = save(linkages[name]), tmp_path / 'drive.svg'
     robot = load(linkages[name])
     commanded = tuple(each.name for each in robot.bindings[0].spec.joints)
-    result = run('plot', path, '--output', output)
-    assert (result.code, result.err) == (0, '')
+    run('plot', path, '--output', output).expect()
     found = make_plot_curves(robot, robot.bindings[0])
     assert [curves.moved for curves in found] == [*robot.actuator_names]
     for curves in found:
@@ -66,8 +64,7 @@ def test_numbers_of_linkages_are_exported(export, numbers_of, linkages, case):
     which, before, after, values, patterns = EXPORTED[case]
     text = re.sub(before, after, linkages[which]) if before else linkages[which]
     lines = ''.join(f'    transmissions.{key}: {value!r}\n' for key, value in values.items())
-    result = export(text.encode(), f'/**:\n  ros__parameters:\n{lines}')
-    assert (result.code, result.err) == (0, '')
+    result = export(text.encode(), f'/**:\n  ros__parameters:\n{lines}').expect()
     found = numbers_of(result.out)
     assert found | values == found
     new = [line.strip() for line in result.out.splitlines() if line not in text.splitlines()]

@@ -43,19 +43,15 @@ def test_general_help_lists_every_command(run):
     assert list(COMMANDS) == sorted(COMMANDS)
     for flag in ('--help', '-h'):
         result = run(flag)
-        assert (result.code, result.err) == (0, '')
         for name in COMMANDS:
-            assert f'  {name}' in result.out
-            assert COMMANDS[name].summary in result.out
+            result.expect(out=f'  {name}').expect(out=COMMANDS[name].summary)
     assert run('--version').out == f'transmission_bridge {__version__}\n'
 
 
 @pytest.mark.parametrize('name', COMMANDS)
 def test_the_help_of_a_command_shows_an_example(run, name):
     """It fits 80 columns but for its example, tells the codes, and hides nothing."""
-    result = run(name, '--help')
-    assert (result.code, result.err) == (0, '')
-    text, _, example = result.out.partition('example:\n')
+    text, _, example = run(name, '--help').expect().out.partition('example:\n')
     assert f'transmission_bridge {name}' in example
     assert 'exit code: 0' in text
     assert all(len(line) <= 88 for line in text.splitlines())
@@ -161,13 +157,13 @@ DESCRIBED = [
 
 
 @pytest.mark.parametrize('typed', DESCRIBED)
-def test_errors_name_the_description_and_the_line(run, tmp_path, monkeypatch, typed):
+def test_errors_name_the_description_and_the_line(run, save, tmp_path, monkeypatch, typed):
     """Who checks several robots reads which one it is; one that is no robot is exit code 1."""
     for module in ('matplotlib', 'scipy', 'yaml'):
         pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'bad.urdf').write_text('<robot')
-    (tmp_path / 'tuned.yaml').write_text('a: {ros__parameters: {}}')
+    save('<robot', 'bad.urdf')
+    save('a: {ros__parameters: {}}', 'tuned.yaml')
     result = run(*typed.split())
     assert result.code == 1
     assert 'bad.urdf' in result.out + result.err
@@ -194,11 +190,9 @@ def test_a_missing_library_is_one_sentence_with_the_extra_that_installs_it(
 
 def test_plugins_lists_the_built_in_types(run, built_in_types):
     """Each installed type and driver has its package, version and one line about it."""
-    result = run('plugins', '--json')
-    assert result.code == 0
-    plugins = {plugin['type_name']: plugin for plugin in result.json['plugins']}
-    text = run('plugins').out
-    drivers = {driver['type_name']: driver for driver in result.json['drivers']}
+    document, text = run('plugins', '--json').expect().json, run('plugins').out
+    plugins = {plugin['type_name']: plugin for plugin in document['plugins']}
+    drivers = {driver['type_name']: driver for driver in document['drivers']}
     own = {'transmission_bridge/SerialServos', 'transmission_bridge/SimulatedDriver'}
     assert drivers.keys() >= own
     for name in built_in_types | own:
@@ -219,9 +213,7 @@ def test_plugins_shows_why_one_does_not_load(run, monkeypatch):
 
     broken = EntryPoint('mine/Broken', 'no_such_module_of_mine:Broken', 'transmission_bridge.t')
     monkeypatch.setattr('importlib.metadata.entry_points', lambda *, group: [broken])
-    result = run('plugins')
-    assert result.code == 1
-    assert 'cannot be used: transmission type' in result.out
+    result = run('plugins').expect(1, 'cannot be used: transmission type')
     assert "    | ModuleNotFoundError: No module named 'no_such_module_of_mine'" in result.out
     found = run('plugins', '--json').json
     (plugin,), (driver,) = found['plugins'], found['drivers']

@@ -61,11 +61,9 @@ def test_what_is_not_known_is_left_out(told, reversed_robot, to, interface, valu
 def test_a_joint_lost_to_an_error_is_named_with_its_reason(told, mixed_robot):
     """A robot with errors maps what is left, says so, and tells why a joint is missing."""
     good = told(mixed_robot, 'joint', 'effort', '--json', 'good_motor=2')
-    assert (good.code, good.json) == (0, {'good': 200.0})
-    assert 'has errors (2)' in good.err
+    assert good.expect(err='has errors (2)').json == {'good': 200.0}
     lost = told(mixed_robot, 'actuator', 'position', 'broken=1')
-    assert lost.code == 2
-    assert "'broken' (its transmission 'broken_transmission' was rejected)" in lost.err
+    lost.expect(2, err="'broken' (its transmission 'broken_transmission' was rejected)")
     assert 'known: good, direct' in lost.err
 
 
@@ -75,8 +73,7 @@ def test_a_joint_lost_to_an_error_is_named_with_its_reason(told, mixed_robot):
 ])  # fmt: skip
 def test_values_may_stand_anywhere(run, reversed_robot, words):
     """Values before, between and behind the options mean the same."""
-    found = run('map', reversed_robot, *words.split()).json
-    assert found == {'alpha': -300.0, 'zed': -100.0}
+    assert run('map', reversed_robot, *words.split()).json == {'alpha': -300.0, 'zed': -100.0}
 
 
 def test_a_ratio_that_depends_on_position_takes_at_and_rate(told, refuse):

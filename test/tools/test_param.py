@@ -29,8 +29,7 @@ def test_a_dump_is_yaml_with_the_same_values_and_types(values):
     """Whatever the texts hold, and however small the numbers are; it names its node."""
     yaml = pytest.importorskip('yaml')
     entries = [(*item, '') for item in ({**values, 'not_set': None}).items()]
-    text = format_parameter_file(entries, '/left/bridge')
-    ((node, document),) = yaml.safe_load(text).items()
+    ((node, document),) = yaml.safe_load(format_parameter_file(entries, '/left/bridge')).items()
     found = (document['ros__parameters'] or {}).items()
     assert node == '/left/bridge'
     for (name, value), (own, read) in zip(values.items(), found, strict=True):
@@ -98,18 +97,14 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
 
     bridge = start('-p', 'autostart:=false')
     peer.spin_until(lambda: peer.state(f'/{node}') == 'unconfigured', 'the bridge')
-    result = run('param', 'dump', '--node', node)
-    assert result.code == 1
-    assert 'it is unconfigured, and has numbers of transmissions after configure' in result.err
-    result = run('zero', '--all', '--node', 'left/other')
-    assert result.code == 1
-    assert f'found /{node}: --node {node} selects that one' in result.err
+    words = 'it is unconfigured, and has numbers of transmissions after configure'
+    run('param', 'dump', '--node', node).expect(1, err=words)
+    words = f'found /{node}: --node {node} selects that one'
+    run('zero', '--all', '--node', 'left/other').expect(1, err=words)
 
     peer.start(f'/{node}')
     assert run('param', 'set', ROLL, '0.5', '--node', node).code == 0
-    result = run('zero', '--all', '--node', node)
-    assert result.code == 1
-    assert f'/{node}: ' in result.err
+    run('zero', '--all', '--node', node).expect(1, err=f'/{node}: ')
     start('-p', 'plugin:=transmission_bridge/SimulatedDriver', program='driver')
     peer.spin_until(lambda: run('zero', '--all', '--node', node).code == 0, 'a zeroed joint')
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.0\n'
@@ -118,25 +113,21 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     before = run(*parameters).out
     assert run('zero', 'good=0.25', '--node', node).code == 0
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.25\n'
-    result = run('zero', 'god=0.25', '--node', node)
-    assert (result.code, 'god' in result.err) == (1, True)
+    run('zero', 'god=0.25', '--node', node).expect(1, err='god')
     assert run(*parameters).out == before
     # Nothing is changed for all joints without a question.
     refuse('expected JOINT=POSITION, or --all', 'zero', '--node', node)
     refuse("found 'good'", 'zero', 'good', '--node', node)
-    result = run('zero', '--node', node, answers='\n')
-    assert (result.code, result.out) == (130, '')
-    assert f'  {ROLL}: 0.25\n' in result.err
+    result = run('zero', '--node', node, answers='\n').expect(130, err=f'  {ROLL}: 0.25\n')
+    assert result.out == ''
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.25\n'
     assert run('zero', '--node', node, answers='y\n').code == 0
     assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.0\n'
     result = run('param', 'set', ROLL, '-1.5e-05', RATIO, '50.0', '--node', node)
-    assert result.code == 0
-    assert result.out == f'{ROLL}: -1.5e-05\n{RATIO}: 50.0\n'
+    assert (result.code, result.out) == (0, f'{ROLL}: -1.5e-05\n{RATIO}: 50.0\n')
     # One of two is invalid, so none is set.
     result = run('param', 'set', ROLL, '0.5', RATIO, '0.0', '--node', node)
-    assert result.code == 1
-    assert 'expected a number other than zero, found 0.0' in result.err
+    result.expect(1, err='expected a number other than zero, found 0.0')
     assert run('param', 'get', ROLL, '--node', f'/{node}').out == f'{ROLL}: -1.5e-05\n'
     refuse("(closest: 'autostart'", 'param', 'get', 'autostrat', '--node', node)
     refuse("has no parameter 'autostrat'", 'param', 'set', 'autostrat', '1', '--node', node)

@@ -29,11 +29,9 @@ PARAMETERS = f"""\
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(save):
     """Return a description and a parameter file, as arguments."""
-    (tmp_path / 'arm.urdf').write_text(ROBOT)
-    (tmp_path / 'bridge.yaml').write_text(PARAMETERS)
-    return tmp_path / 'arm.urdf', '--params-file', tmp_path / 'bridge.yaml'
+    return save(ROBOT), '--params-file', save(PARAMETERS, 'bridge.yaml')
 
 
 def test_every_command_has_its_numbers_and_units(run, files, tmp_path):
@@ -76,8 +74,6 @@ def test_what_the_bridge_would_refuse_is_refused_with_file_and_line(refuse, file
 def test_a_number_that_the_robot_does_not_have_is_told(run, files):
     """As a warning of ``check``, else on standard error."""
     files[2].write_text(PARAMETERS + '    transmissions.gear.joints.pam.offset: 1.0\n')
-    checked = run('check', *files)
-    mapped = run('map', *files, '--to', 'joint', '--interface', 'position', 'motor=1')
-    for result, text in ((checked, checked.out), (mapped, mapped.err)):
-        assert result.code == 0
-        assert 'not used, this robot has no such number' in text
+    way, words = ('--to', 'joint', '--interface'), 'not used, this robot has no such number'
+    run('check', *files).expect(out=words)
+    run('map', *files, *way, 'position', 'motor=1').expect(err=words)

@@ -24,12 +24,10 @@ CRANK = urdf({'knee': LIMITS, 'toe': 'continuous'}, leg()).replace('"small"', '"
 
 
 @pytest.fixture
-def crank_file(tmp_path, monkeypatch):
+def crank_file(save, tmp_path, monkeypatch):
     """Return a file with the crank, in the working folder."""
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / 'leg.urdf'
-    path.write_text(CRANK)
-    return path
+    return save(CRANK, 'leg.urdf')
 
 
 def comments(path):
@@ -61,8 +59,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(run, crank_file):
     """The default name is the robot's, and a file with this name stays without ``--force``."""
     assert run('plot', crank_file).out == 'written to leg_x.svg\n'
     Path('leg_x.svg').write_text('mine')
-    refused = run('plot', crank_file)
-    assert (refused.code, Path('leg_x.svg').read_text()) == (2, 'mine')
+    assert (run('plot', crank_file).code, Path('leg_x.svg').read_text()) == (2, 'mine')
     assert run('plot', crank_file, '--force').code == 0
     assert Path('leg_x.svg').read_text() != 'mine'
     assert run('plot', crank_file, '--output', 'leg.PNG').code == 0
@@ -86,8 +83,7 @@ def test_the_curves_are_those_of_the_transmission():
 def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path):
     """Its box has the word and the line, and the exit code is 1."""
     result = run('plot', mixed_robot, '--output', tmp_path / 'mixed.svg')
-    assert result.code == 1
-    assert 'drawn as rejected: 2 transmissions, see' in result.err
+    result.expect(1, err='drawn as rejected: 2 transmissions, see')
     strange = {'REJECTED, line 9', 'strange_transmission'}
     broken = {'REJECTED, line 12', 'broken_transmission'}
     assert {*strange, *broken, 'good_motor'} <= comments(tmp_path / 'mixed.svg')

@@ -141,11 +141,10 @@ def test_names_of_numbers_of_a_drive(given, is_found):
         assert load(place.replace('</ros2_control>', f'{driven}</ros2_control>')).findings == ()
 
 
-def test_an_old_mimic_is_named_and_the_new_one_is_used(run, tmp_path):
+def test_an_old_mimic_is_named_and_the_new_one_is_used(run, save):
     """The joint follows as soon as its <mimic> is written as the finding says."""
     text = (CASES / 'mimic_params' / 'gripper.urdf').read_text()
-    path = tmp_path / 'gripper.urdf'
-    path.write_text(text)
+    path = save(text)
     findings = find(run, path)[1]
     assert [each['line'] for each in findings] == [11, 11]
     assert all('expected <mimic joint="..." multiplier=' in each['message'] for each in findings)
@@ -157,11 +156,10 @@ def test_an_old_mimic_is_named_and_the_new_one_is_used(run, tmp_path):
     assert list_mimic_followers(load(path))[0] == ('left',)
 
 
-def test_a_linkage_of_joints_without_limits_is_judged_by_its_reach(run, linkages, tmp_path):
+def test_a_linkage_of_joints_without_limits_is_judged_by_its_reach(run, save, linkages):
     """It has limits and a card, and is not called dead at all of its positions."""
     text = re.sub('lower="[^"]*" upper="[^"]*" ', '', linkages['four_bar_knee'])
-    path = tmp_path / 'knee.urdf'
-    path.write_text(text.replace('type="revolute"', 'type="continuous"'))
+    path = save(text.replace('type="revolute"', 'type="continuous"'))
     assert find(run, path) == (0, [])
     (gear,) = run('check', path, '--json').json['transmissions']
     assert gear['actuator_limits'][0]['lower'] < 0.0 < gear['actuator_limits'][0]['upper']
@@ -216,12 +214,12 @@ def test_a_reversed_range_of_a_plugin_is_refused():
 # -- loops ---------------------------------------------------------------------------------------
 
 
-def test_notes_of_a_reader_are_beside_an_error(run, tmp_path):
+def test_notes_of_a_reader_are_beside_an_error(run, save):
     """A coupling that is not read is a likely cause of an empty result."""
-    folder, source = CASES / 'polynomial', tmp_path / 'finger.xml'
+    folder = CASES / 'polynomial'
     text = (folder / 'finger.xml').read_text()
-    source.write_text(text.replace('<joint joint1', '<joint name="bend" active="false" joint1'))
-    result = run('loops', folder / 'finger.urdf', '--from', source)
+    text = text.replace('<joint joint1', '<joint name="bend" active="false" joint1')
+    result = run('loops', folder / 'finger.urdf', '--from', save(text, 'finger.xml'))
     assert result.code == 2
     assert result.err.startswith("note: <joint> 'bend' is not read, or not active")
 
@@ -235,9 +233,9 @@ POLYNOMIAL_MOTORS = {
 
 
 @pytest.mark.parametrize('motor', POLYNOMIAL_MOTORS)
-def test_a_polynomial_becomes_a_table_with_its_error(run, tmp_path, motor):
+def test_a_polynomial_becomes_a_table_with_its_error(run, save, tmp_path, motor):
     """Positions are those of MuJoCo's polynomial to the stated error, with ref and a chain."""
-    folder, source, out = CASES / 'polynomial', tmp_path / 'finger.xml', tmp_path / 'new.urdf'
+    folder, out = CASES / 'polynomial', tmp_path / 'new.urdf'
     words, position_of_motor = POLYNOMIAL_MOTORS[motor]
     text = (folder / 'finger.xml').read_text().replace('name="jb"', 'name="jb" ref="0.1"')
     tendon = (
@@ -245,10 +243,9 @@ def test_a_polynomial_becomes_a_table_with_its_error(run, tmp_path, motor):
     )
     if words:
         text = text.replace('joint="ja"/></actuator>', f'{words} gear="5"/></actuator>')
-    source.write_text(text.replace('<equality>', f'{tendon}</fixed></tendon><equality>'))
-    words = ('--from', source, '--output', out)
-    result = run('loops', folder / 'finger.urdf', *words)
-    assert (result.code, result.err) == (0, '')
+    text = text.replace('<equality>', f'{tendon}</fixed></tendon><equality>')
+    words = ('--from', save(text, 'finger.xml'), '--output', out)
+    result = run('loops', folder / 'finger.urdf', *words).expect()
     (stated,) = re.findall('at most (\\S+) rad', result.out)
     robot = load(out)
     q = np.linspace(0.0, 1.5, 301)
@@ -297,53 +294,49 @@ def test_a_polynomial_that_is_no_table_is_refused_with_what_mends_it(
     assert mended.code == 0
 
 
-def test_a_joint_with_a_transmission_is_named_before_anything_is_written(run, tmp_path):
+def test_a_joint_with_a_transmission_is_named_before_anything_is_written(run, save, tmp_path):
     """With its line in this file; without this transmission the linkage is written."""
     path, new = CASES / 'driven_joint' / 'knee_ros1.urdf', tmp_path / 'new.urdf'
     words = ('--drive', 'knee_crank=knee_motor', '--output', new)
     result = run('loops', path, *words)
     assert (result.code, new.exists()) == (2, False)
     assert "joint 'knee' has transmission 'knee_trans' (line 22) in this file" in result.err
-    free = tmp_path / 'free.urdf'
-    free.write_text(re.sub('<transmission.*</transmission>', '', path.read_text()))
+    free = save(re.sub('<transmission.*</transmission>', '', path.read_text()), 'free.urdf')
     assert run('loops', free, *words).code == 0
     assert [*load(new).transmissions] == ['linkage']
 
 
-def test_a_mimic_is_read_back_where_it_was_asked_for(refuse, run, tmp_path):
+def test_a_mimic_is_read_back_where_it_was_asked_for(refuse, run, save, tmp_path):
     """Without one it is asked for; with it an equality or a tendon over both joints counts."""
     folder, new = CASES / 'mimic_equality', tmp_path / 'new.urdf'
     source = folder / 'twin_eq.xml'
     refuse('expected <mimic> in the URDF', 'loops', folder / 'twin.urdf', '--from', source)
     words = ('--command', 'left_lever_j', '--output', new)
     result = run('loops', folder / 'twin_mimic.urdf', '--from', source, *words)
-    assert result.code == 0
-    assert "'joint_3' states the <mimic> of the URDF, and is left out" in result.out
+    result.expect(out="'joint_3' states the <mimic> of the URDF, and is left out")
     expected = load(new).transmissions['linkage']
-    tendon = tmp_path / 'tendon.xml'
     text = re.sub('<joint joint1.*?/>', '', source.read_text())
     sides = ''.join(f'<joint joint="{side}_crank_j" coef="0.5"/>' for side in ('left', 'right'))
     both = f'<tendon><fixed name="both">{sides}</fixed></tendon><actuator>'
     text = text.replace('<actuator>', both).replace('joint="left_crank_j" kp', 'tendon="both" kp')
-    tendon.write_text(text)
-    result = run('loops', folder / 'twin_mimic.urdf', '--from', tendon, *words, '--force')
-    assert result.code == 0
+    tendon = save(text, 'tendon.xml')
+    run('loops', folder / 'twin_mimic.urdf', '--from', tendon, *words, '--force').expect()
     found = load(new).transmissions['linkage']
     for a in ([0.1], [-0.2]):
         q = [each.actuator_to_joint('position', a) for each in (found, expected)]
         assert q[0].tolist() == pytest.approx(q[1].tolist())
 
 
-def test_an_equality_that_contradicts_the_mimic_is_refused(refuse, tmp_path):
+def test_an_equality_that_contradicts_the_mimic_is_refused(refuse, save):
     """Two statements about one joint: neither is chosen in silence."""
-    folder, source = CASES / 'mimic_equality', tmp_path / 'twin.xml'
+    folder = CASES / 'mimic_equality'
     text = (folder / 'twin_eq.xml').read_text()
-    source.write_text(text.replace('polycoef="0 1 0 0 0"', 'polycoef="0 -1 0 0 0"'))
+    source = save(text.replace('polycoef="0 1 0 0 0"', 'polycoef="0 -1 0 0 0"'), 'twin.xml')
     words = "'joint_3': the <mimic> of right_crank_j is another one"
     refuse(words, 'loops', folder / 'twin_mimic.urdf', '--from', source)
 
 
-def test_a_joint_of_several_axes_is_named(refuse, run, tmp_path):
+def test_a_joint_of_several_axes_is_named(refuse, run, save, tmp_path):
     """As three joints in the URDF, the lever is where the length of the rod has it."""
     folder = CASES / 'spherical'
     text, source = (folder / 'rssr.urdf').read_text(), folder / 'robot.yaml'
@@ -358,23 +351,23 @@ def test_a_joint_of_several_axes_is_named(refuse, run, tmp_path):
             more += f'<joint name="{ball}_{n}" type="revolute"><parent link="{child}_{n}"/>'
             more += f'<child link="{end}"/><axis xyz="{axis}"/>{limit}</joint>'
         text = text.replace(joint, more)
-    robot, loops, new = (tmp_path / name for name in ('r.urdf', 'r.yaml', 'new.urdf'))
-    robot.write_text(text)
-    loops.write_text(source.read_text().partition('joint_name')[0])
-    result = run('loops', robot, '--from', loops, '--command', 'lever_j', '--output', new)
+    new, loops = (
+        tmp_path / 'new.urdf',
+        save(source.read_text().partition('joint_name')[0], 'r.yaml'),
+    )
+    result = run('loops', save(text), '--from', loops, '--command', 'lever_j', '--output', new)
     assert 'equations of rank 6' in result.out
     moved = load(new).transmissions['linkage'].actuator_to_joint('position', [0.2])
     assert moved[0] == pytest.approx(0.23294, abs=1e-5)
 
 
-def test_a_motor_that_commands_its_own_joint_is_not_written(run, linkages, tmp_path):
+def test_a_motor_that_commands_its_own_joint_is_not_written(run, save, linkages, tmp_path):
     """No loop has a use then, which is not a success."""
     text, new = linkages['five_bar'], tmp_path / 'new.urdf'
-    robot, source = tmp_path / 'leg.urdf', tmp_path / 'loops.yaml'
-    robot.write_text(re.sub('<ros2_control.*</ros2_control>', '', text, flags=re.DOTALL))
+    robot = save(re.sub('<ros2_control.*</ros2_control>', '', text, flags=re.DOTALL))
     loop = "closed_loop: [['rod_tip', 'shin_pin']]\ntype: ['3d']\n"
     for motors, code in (('hip, knee', 1), ('hip, knee_crank', 0)):
-        source.write_text(f'{loop}name_mot: [{motors}]\n')
+        source = save(f'{loop}name_mot: [{motors}]\n', 'loops.yaml')
         words = ('--command', 'hip', '--command', 'knee', '--output', new)
         result = run('loops', robot, '--from', source, *words)
         assert (result.code, new.exists()) == (code, not code)
@@ -391,7 +384,7 @@ def list_actuators(run, *options):
     return out, {each.get('name'): (each.tag, each.attrib) for each in root.find('actuator')}
 
 
-def test_gains_of_coupled_joints_are_exact_in_mjcf(run, tmp_path):
+def test_gains_of_coupled_joints_are_exact_in_mjcf(run, save):
     """They are at the joints, which no gains of motors can express; limits are in a comment."""
     out, found = list_actuators(run, '--motors', CASES / 'joint_gains' / 'jg.yaml')
     for joint, kp, kd in (('pitch', 80.0, 2.0), ('roll', 10.0, 0.5)):
@@ -400,8 +393,7 @@ def test_gains_of_coupled_joints_are_exact_in_mjcf(run, tmp_path):
         assert (float(attributes['kp']), float(attributes['kv'])) == (kp, kd)
     assert {'m_l', 'm_r'}.isdisjoint(found)
     assert 'effort limits of the motors: m_l inf, m_r inf' in out
-    alone = tmp_path / 'alone.yaml'
-    alone.write_text('joints: {pitch: {kp: 80}}')
+    alone = save('joints: {pitch: {kp: 80}}', 'alone.yaml')
     out, found = list_actuators(run, '--motors', alone)
     assert 'roll has no wanted gains' in out
     assert (found['roll'][0], 'kp' in found['roll'][1]) == ('motor', False)
@@ -418,12 +410,11 @@ def test_one_motor_has_a_ratio_for_each_of_its_joints(run):
     assert card['actuators'][0]['ratio'] == {'a': pytest.approx(20.0), 'b': pytest.approx(25.0)}
 
 
-def test_a_torque_speed_curve_is_a_motor_of_isaac_lab(run, tmp_path):
+def test_a_torque_speed_curve_is_a_motor_of_isaac_lab(run, save):
     """The line through its fastest points is that of DCMotorCfg, at the joint."""
-    motors = tmp_path / 'motors.yaml'
-    motors.write_text('actuators: {m: {torque_speed_curve: [[0, 1.2], [200, 1.2], [300, 0]]}}')
+    curve = 'actuators: {m: {torque_speed_curve: [[0, 1.2], [200, 1.2], [300, 0]]}}'
     text = urdf(['j'], transmission('t', 'Simple', {'j': ratio(50)}, ['m'])).encode()
-    out = run('card', '-', '--motors', motors, '--isaaclab', stdin=text).out
+    out = run('card', '-', '--motors', save(curve, 'm.yaml'), '--isaaclab', stdin=text).out
     assert "'t': DCMotorCfg(" in out
     for words in (
         "effort_limit={'j': 60.0}",
@@ -433,12 +424,11 @@ def test_a_torque_speed_curve_is_a_motor_of_isaac_lab(run, tmp_path):
         assert words in out
 
 
-def test_effort_limits_of_coupled_joints_are_not_simultaneous(run, tmp_path):
+def test_effort_limits_of_coupled_joints_are_not_simultaneous(run, save):
     """That is said for coupled joints only."""
-    motors = tmp_path / 'motors.yaml'
-    path = CASES / 'joint_gains' / 'rob.urdf'
-    motors.write_text('actuators: {m_l: {effort: 1}, m_r: {effort: 1}, m_hinge: {effort: 1}}')
-    out = run('card', path, '--motors', motors).out
+    motors = 'actuators: {m_l: {effort: 1}, m_r: {effort: 1}, m_hinge: {effort: 1}}'
+    robot = CASES / 'joint_gains' / 'rob.urdf'
+    out = run('card', robot, '--motors', save(motors, 'motors.yaml')).out
     assert out.count('for one joint at a time, not simultaneous') == 1
     assert "transmission 'wrist': the effort limits" in out
 

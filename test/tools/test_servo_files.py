@@ -302,8 +302,7 @@ def test_two_stops_of_each_joint_of_a_hand():
 def test_a_hand_moves_as_described():
     """With ORCA's own map, which is written here by hand, each joint is where ours has it."""
     robot, shares = hand(**NUMBERS), np.linspace(0.0, 1.0, 11)
-    written = write_orca(robot, CONFIG, CALIBRATION)
-    for name, found in read_orca(CONFIG, written).items():
+    for name, found in read_orca(CONFIG, write_orca(robot, CONFIG, CALIBRATION)).items():
         (low, high), (first, _) = ROMS[name], found.limits
         degrees = low + shares * (high - low)
         way = high - degrees if found.is_inverted else degrees - low
@@ -370,21 +369,20 @@ def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path)
     assert found == {'q': ServoRange(1, 0, 0, 652, 3259)}
 
 
-def test_export_writes_for_a_hand(run, refuse, tmp_path):
+def test_export_writes_for_a_hand(run, save, refuse, tmp_path):
     """The configuration of the hand is beside the file."""
-    robot, target = tmp_path / 'robot.urdf', tmp_path / 'calibration.yaml'
-    robot.write_text(urdf(['q'], transmission('t', 'Simple', {'q': ratio(2)}, ['m'])))
+    robot = save(urdf(['q'], transmission('t', 'Simple', {'q': ratio(2)}, ['m'])))
+    target = tmp_path / 'calibration.yaml'
     refuse("config.yaml': No such file", 'export', robot, '--orca', target)
-    (tmp_path / 'config.yaml').write_text('{joint_to_motor_map: {q: 1}, joint_roms: {q: [0, 90]}}')
+    config = save('{joint_to_motor_map: {q: 1}, joint_roms: {q: [0, 90]}}', 'config.yaml')
     assert run('export', robot, '--orca', target).code == 0
-    written = read_orca((tmp_path / 'config.yaml').read_bytes(), target.read_bytes())
+    written = read_orca(config.read_bytes(), target.read_bytes())
     assert written['q'].limits == pytest.approx((0.0, math.pi), abs=1e-9)
 
 
-def test_export_needs_one_thing_to_write(refuse, tmp_path):
+def test_export_needs_one_thing_to_write(refuse, save, tmp_path):
     """The description, or one of the files, of a robot without a rejected transmission."""
-    robot = tmp_path / 'robot.urdf'
-    robot.write_text(urdf(['q'], transmission('t', 'Simple', {'q': ratio(0)}, ['m'])))
+    robot = save(urdf(['q'], transmission('t', 'Simple', {'q': ratio(0)}, ['m'])))
     refuse('expected --params-file YAML, --lerobot FILE or --orca FILE', 'export', robot)
     two = ('--lerobot', tmp_path / 'a.json', '--output', tmp_path / 'new.urdf')
     refuse('expected one of --output, --lerobot and --orca', 'export', robot, *two)

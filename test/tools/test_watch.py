@@ -150,8 +150,7 @@ def test_what_is_unknown_stands_in_its_row_with_the_reason():
         ('actuator', 'm1'): '', ('actuator', 'm2'): 'stale',
         ('joint', 'q1'): '', ('joint', 'q2'): 'm2 stale',
     }  # fmt: skip
-    lines = lines_of(state)
-    assert any(line.startswith('q2') and line.endswith('m2 stale') for line in lines)
+    assert any(line.startswith('q2') and line.endswith('m2 stale') for line in lines_of(state))
 
 
 def test_topics_and_rows_of_drivers_are_those_that_the_bridge_names():
@@ -343,15 +342,14 @@ def test_a_page_fits_the_terminal(width, height, count, sentences, keys):
 def test_on_a_narrow_terminal_position_age_and_command_stay():
     """Counts, efforts and velocities give way first; at 80 columns no name is shortened."""
     state = robot_of(30)
-    headings = {
-        width: ' '.join(lines_of(state, size=(width, 24))[1].split())
-        for width in (24, 40, 60, 80, 160)
-    }
-    assert headings[160] == headings[80] + ' CLAMPED'
-    assert headings[80] == 'JOINT POS VEL EFF CMD AGE s'
-    assert headings[60] == 'JOINT POS CMD AGE s'
-    assert headings[40] == 'JOINT POS AGE s'
-    assert headings[24] == 'JOINT POS'
+    for width, heading in (
+        (160, 'JOINT POS VEL EFF CMD AGE s CLAMPED'),
+        (80, 'JOINT POS VEL EFF CMD AGE s'),
+        (60, 'JOINT POS CMD AGE s'),
+        (40, 'JOINT POS AGE s'),
+        (24, 'JOINT POS'),
+    ):
+        assert lines_of(state, size=(width, 24))[1].split() == heading.split()
 
 
 def test_plain_lines_show_every_row_and_topic_or_those_of_a_filter():
@@ -479,8 +477,7 @@ def test_eighteen_joints_fit_on_24_lines():
     hear(state, 9.9, Diagnostic('one', WARN, words, ()), Diagnostic('two', WARN, words, ()))
     assert sum(line.startswith('joint_') for line in lines_of(state, size=(80, 23))) >= 18
     small, large = (' '.join(lines_of(state, size=size)) for size in ((80, 23), (170, 49)))
-    assert small.count(words.strip()) == 0
-    assert large.count(words.strip()) == 2
+    assert [text.count(words.strip()) for text in (small, large)] == [0, 2]
     assert 'joint_commands: no message yet' in large
 
 
@@ -504,9 +501,7 @@ def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
             result = run('watch', '--once', '--seconds', '2', '--node', node)
             if words in result.err:
                 break
-        assert result.code == 1
-        assert words in result.err
-        return result
+        return result.expect(1, err=words)
 
     plugin = 'plugin:=transmission_bridge/SimulatedDriver'
     start('driver_node', 'alone', '-p', plugin).wait_for('is active')

@@ -54,8 +54,7 @@ class CoupledJoints:
     :param joints: Their indices.
     :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
     :param constants: ``J`` and joint offset if the ratio is constant, else ``None``.
-    :param alone: The map of each joint that can be mapped alone; a joint that needs others is left
-        out.
+    :param alone: The map of each joint alone, empty if a joint cannot be mapped alone.
     """
 
     binding: Binding
@@ -173,8 +172,8 @@ def group_commanded_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ..
         can_hold = len(binding.actuators) >= len(joints)
         if len(joints) > 1:
             # Built here, because the first command must not wait for it.
-            maps = (binding.transmission.select_joints([k]) for k in range(len(joints)))
-            alone = tuple(one for one in maps if one is not None)
+            maps = [binding.transmission.select_joints([k]) for k in range(len(joints))]
+            alone = tuple(one for one in maps if one is not None and None not in maps)
             fixed = constants if is_constant else None
             groups.append(CoupledJoints(binding, joints, names, can_hold, fixed, alone))
     return tuple(groups)

@@ -44,12 +44,6 @@ _MEMBERS = {
 }
 
 
-def _declared(name):
-    """Return a joint of the block, which only reads the dial."""
-    side = 'state' if name == 'dial' else 'command'
-    return f'<joint name="{name}"><{side}_interface name="position"/></joint>'
-
-
 def _transmission(name, kind):
     """Return the transmission of its members; the winch has no reduction."""
     joints, actuators = (
@@ -67,7 +61,9 @@ URDF = urdf(
     JOINTS, ''.join(itertools.starmap(_transmission, _KINDS.items())), plugin='reference/Hardware'
 )
 for _name in JOINTS:
-    URDF = URDF.replace(f'<joint name="{_name}"/>', _declared(_name))
+    _side = 'state' if _name == 'dial' else 'command'  # the block only reads the dial
+    _declared = f'<joint name="{_name}"><{_side}_interface name="position"/></joint>'
+    URDF = URDF.replace(f'<joint name="{_name}"/>', _declared)
 
 
 @dataclass

@@ -124,8 +124,7 @@ def is_applied(it, robot):
     goal = [GOAL.get(name, np.nan) for name in robot.joint_names]
     # A joint that starts beyond a limit moves inward only.
     lower = np.fmin(robot.joint_limits[0, 0], joints)
-    upper = np.fmax(robot.joint_limits[1, 0], joints)
-    goal = np.clip(goal, lower, upper)
+    goal = np.clip(goal, lower, np.fmax(robot.joint_limits[1, 0], joints))
     wanted = robot.joint_to_actuator('position', goal)
     pairs = [
         (states[f'{name}/position'], x) for name, x in zip(robot.joint_names, joints, strict=True)

@@ -58,8 +58,7 @@ def test_a_released_effort_is_that_of_the_controller_or_zero(manage):
     for zero_effort, left in (('false', (2.0, -0.5)), ('true', (0.0, 0.0))):
         it = manage(zero_effort=zero_effort)
         it.activate('efforts', 2.0, -0.5)
-        it('switch -efforts')
-        it('cycle 3')
+        it('switch -efforts', 'cycle 3')
         assert it.is_sent('effort', pitch=left[0], roll=left[1])
 
 
@@ -80,8 +79,7 @@ def test_at_a_dead_centre_only_zero_has_a_result(manage):
     it.measure('position', knee=0.1)
     it.move('torque', 2.0, cycles=2)
     it.measure('position', knee=-1.5)
-    it('cycle 1')
-    it('switch -torque')
+    it('cycle 1', 'switch -torque')
     assert it.find_commands('effort')['cylinder'] == 0.0
 
 
@@ -89,15 +87,13 @@ def test_a_value_that_a_handle_does_not_accept_is_sent_later(manage):
     """What is sent once must arrive: another thread may hold the interface of the driver."""
     it = manage()
     it.activate('rates', 0.1, 0.2)
-    it('lock m1/velocity 2')
-    it('switch -rates')
+    it('lock m1/velocity 2', 'switch -rates')
     assert it.find_commands('velocity')['m1'] == pytest.approx(15.0)
     it('cycle 2')
     assert it.find_commands('velocity')['m1'] == 0.0
     # The driver has the zero before it is switched off.
     it.activate('rates', 0.1, 0.2)
-    it('lock m1/velocity 20')
-    assert it('component scene inactive') == 'ok'
+    assert it('lock m1/velocity 20', 'component scene inactive') == 'ok'
     assert it.find_commands('velocity')['m1'] == 0.0
 
 
@@ -106,12 +102,9 @@ def test_no_call_of_the_driver_has_a_period_of_zero(manage, version):
     """A driver may divide by it, also with the names of former versions of ros2_control."""
     it = manage(version=version)
     it.activate('rates', 0.1, 0.2)
-    it('component scene inactive')
-    it('component scene active')
-    it('switch -rates')
+    it('component scene inactive', 'component scene active', 'switch -rates')
     it.activate('rates', 0.1, 0.2)
-    it('shutdown')
-    assert it('zero_periods') == '0'
+    assert it('shutdown', 'zero_periods') == '0'
 
 
 def test_an_asynchronous_component_has_the_zero_of_the_controller(manage):
@@ -120,8 +113,7 @@ def test_an_asynchronous_component_has_the_zero_of_the_controller(manage):
     it('zeros efforts')
     for _ in range(20):
         it.activate('efforts', 2.0, -0.5, cycles=3)
-        it('switch -efforts')
-        it('cycle 3')
+        it('switch -efforts', 'cycle 3')
         it('component scene active')  # waits for the thread
         assert it.is_sent('effort', pitch=0.0, roll=0.0)
 
@@ -133,8 +125,7 @@ def test_a_restarted_half_makes_no_step(manage):
     """Its partner waits at the measured position until it is commanded near it."""
     it = manage()
     it.measure('position', pitch=0.1, roll=0.2)
-    it('switch +pitch +roll')
-    it('cycle 1')
+    it('switch +pitch +roll', 'cycle 1')
     assert it.is_sent('position', pitch=0.1, roll=0.2)
     it('switch -pitch')
     it.move('roll', 0.9, cycles=5)
@@ -234,8 +225,7 @@ def test_a_joint_that_starts_beyond_a_limit_does_not_move(manage, limits):
     """It stays, and moves inward only."""
     it = manage(limits=limits, hold_timeout='0')
     it.measure('position', pitch=1.1, roll=0.0, lift=0.85)  # the winch is beyond its limit of 0.8
-    it('switch +wrist +lift')
-    it('cycle 2')
+    it('switch +wrist +lift', 'cycle 2')
     assert it.is_sent('position', pitch=1.1, roll=0.0, lift=0.85)
     assert (it('states')['wrist/status'], it('states')['hoist/status']) == (0, 0)
     it('set lift 0.9')
@@ -274,8 +264,7 @@ def test_a_joint_that_follows_keeps_its_limits(manage):
     for position in (0.1, 0.3):  # the thumb would be at -0.5 of -0.3
         it.move('grip', position)
         assert it.is_sent('position', finger=0.1)
-    it('cycle 1')
-    assert it('states')['grip/status'] == FOLLOWER
+    assert it('cycle 1', 'states')['grip/status'] == FOLLOWER
     it('switch -grip +close')
     it.move('close', 1.5, cycles=2)  # the thumb would move at -3 of 2
     assert it.find_commands('velocity')['screw'] == pytest.approx(10.0)
@@ -297,10 +286,8 @@ def test_a_joint_that_follows_keeps_its_limits(manage):
 def test_an_activation_that_fails_in_the_driver_fails_here(manage, fault, state, words):
     """In the state of the driver, with a sentence; the advice works."""
     it = manage(active='inactive')
-    it('calls')
-    it(f'fault {fault}')
-    assert it('component scene active') == 'failed'
-    assert it('components') == {'scene': state}
+    it('calls', f'fault {fault}')
+    assert (it('component scene active'), it('components')) == ('failed', {'scene': state})
     assert f"driver 'test_motors/Motors': {words}" in it.log
     assert it('calls').count('error') == (state == 'unconfigured')
     assert it('component scene active') == 'ok'
@@ -311,8 +298,7 @@ def test_a_deactivation_that_fails_in_the_driver_fails_here(manage):
     """It stays active, and its motors have their zeros."""
     it = manage()
     it('fault deactivate_failure')
-    assert it('component scene inactive') == 'failed'
-    assert it('components') == {'scene': 'active'}
+    assert (it('component scene inactive'), it('components')) == ('failed', {'scene': 'active'})
     assert 'on_deactivate returned FAILURE' in it.log
 
 
@@ -327,12 +313,10 @@ def test_a_mode_that_the_driver_refuses_is_reported_and_ends(manage):
     it('fault perform')
     assert it('switch -lift_rate +lift') == 'refused'
     assert it.find_commands('velocity')['winch'] == 0.0
-    it('cycle 2')
-    assert it('states')['hoist/status'] == REFUSED
+    assert it('cycle 2', 'states')['hoist/status'] == REFUSED
     assert "driver 'test_motors/Motors': perform_command_mode_switch returned no OK" in it.log
     assert "'hoist' of joint 'lift': no result, its actuators hold: the driver refused" in it.log
-    it('cycle 60')
-    assert it('components') == {'scene': 'inactive'}
+    assert it('cycle 60', 'components') == {'scene': 'inactive'}
     assert 'active' not in it('controllers').values()
     it('component scene active')
     it.activate('lift', 0.1)

@@ -138,8 +138,7 @@ def test_half_a_pair_cannot_start_and_stops_the_pair(manager):
     assert manager('switch +pitch') == 'refused'
     assert "transmission 'wrist': expected position commands of all its 2 joints" in manager.log
     assert manager('switch +pitch_rate +roll_rate') == 'ok'
-    manager('calls')
-    manager('set pitch_rate 0.1')
+    manager('calls', 'set pitch_rate 0.1')
     manager.move('roll_rate', 0.2)
     assert manager('motors')['m1/velocity'] == pytest.approx(15.0)
     assert manager('switch -pitch_rate') == 'ok'
@@ -169,9 +168,7 @@ def test_modes_are_switched_in_motion(manager):
 def test_a_controller_that_fails_in_the_cycle_stops_its_motors(manager):
     """The manager stops interfaces in the cycle; the rates end."""
     manager.activate('rates', 0.1, 0.2)
-    manager('fail rates')
-    manager('cycle 3')
-    assert manager('controllers')['rates'] != 'active'
+    assert manager('fail rates', 'cycle 3', 'controllers')['rates'] != 'active'
     assert manager.is_sent('velocity', pitch=0.0, roll=0.0)
     assert manager('components') == {'scene': 'active'}
 
@@ -187,25 +184,20 @@ def test_a_command_without_a_result_holds_and_ends(manage):
     motors = manager('motors')
     assert motors['cylinder/position'] == good['cylinder/position']
     assert motors['cylinder/velocity'] == 0.0
-    manager('cycle 1')
-    assert manager('states')['leg/status'] == 1
-    manager('cycle 60')
-    assert manager('components') == {'scene': 'inactive'}
+    assert manager('cycle 1', 'states')['leg/status'] == 1
+    assert manager('cycle 60', 'components') == {'scene': 'inactive'}
     manager.wait_for("'leg' of joint 'knee': no result, its actuators hold: outside of the range")
 
 
 def test_nothing_is_written_without_a_number(manager):
     """NaN is no command."""
-    manager('switch +lift')
-    manager('cycle 2')
-    assert manager('motors')['winch/position'] == 0.0
+    assert manager('switch +lift', 'cycle 2', 'motors')['winch/position'] == 0.0
     assert math.isnan(manager('motors')['screw/position'])
 
 
 def test_what_the_map_does_not_know_passes(manager):
     """By role of the joint, and GPIO by name."""
-    manager('measure m1/temperature 40')
-    manager('measure winch/temperature 50')
+    manager('measure m1/temperature 40', 'measure winch/temperature 50')
     manager.activate('gain', 3.0, 1.0, cycles=2)
     motors, states = manager('motors'), manager('states')
     assert motors['winch/gain'] == 3.0
@@ -222,9 +214,7 @@ def test_what_the_map_does_not_know_passes(manager):
 )
 def test_a_driver_that_fails_takes_the_component_with_it_once(manager, fault, state, calls):
     """Its on_error has run once; configure and activate recover both."""
-    manager('calls')
-    manager(f'fault {fault}')
-    manager('cycle 3')
+    manager('calls', f'fault {fault}', 'cycle 3')
     assert manager('components') == {'scene': state}
     assert manager('component scene active') == 'ok'
     assert manager('calls') == calls
@@ -246,8 +236,7 @@ def test_a_dry_run_never_writes(manage):
     assert it('components') == {'scene': 'active'}
     it.activate('rates', 0.1, 0.2, cycles=3)
     it.measure('position', pitch=0.2, roll=0.1)
-    it('cycle 1')
-    assert it('calls') == ['init', 'configure']
+    assert it('cycle 1', 'calls') == ['init', 'configure']
     assert all(map(math.isnan, it('motors').values()))
     it.wait_for('dry run: m1/velocity would be ')
     assert it('states')['pitch/position'] == pytest.approx(0.2)
@@ -270,22 +259,15 @@ def test_the_turn_of_a_single_turn_encoder(manage):
         ),
         'inactive',
     )
-    it('measure screw/position 5')
-    it('cycle 2')
-    assert it('component scene active') == 'ok'
-    it('cycle 1')
-    assert it('states')['finger/position'] == pytest.approx(-0.2)
+    assert it('measure screw/position 5', 'cycle 2', 'component scene active') == 'ok'
+    assert it('cycle 1', 'states')['finger/position'] == pytest.approx(-0.2)
     it.activate('grip', -0.1)
     assert it('motors')['screw/position'] == pytest.approx(6.0)
-    it('measure screw/position 0.5')
-    it('cycle 2')
+    it('measure screw/position 0.5', 'cycle 2')
     assert it('states')['finger/position'] == pytest.approx(0.05)
     # Where no turn fits, activation fails.
-    it('component scene inactive')
-    it('component scene unconfigured')
-    it('measure screw/position 3.5')
-    it('component scene inactive')
-    it('component scene active')
+    it('component scene inactive', 'component scene unconfigured', 'measure screw/position 3.5')
+    it('component scene inactive', 'component scene active')
     assert it('components') == {'scene': 'inactive'}
     assert "the turn of actuator 'screw' is unknown" in it.log
 
@@ -329,16 +311,13 @@ def test_an_asynchronous_component(manage):
     it.measure('position', pitch=0.2, roll=0.1)
     for _ in range(5):
         assert it('switch +wrist') == 'ok'
-        it('set wrist 0.3 0.1')
-        it('wait 0.3')
+        it('set wrist 0.3 0.1', 'wait 0.3')
         assert it.is_sent('position', pitch=0.3, roll=0.1)
         assert it('switch -wrist +rates') == 'ok'
-        it('set rates 0.1 -0.1')
-        it('wait 0.3')
+        it('set rates 0.1 -0.1', 'wait 0.3')
         assert it('motors')['m2/velocity'] == pytest.approx(-10.0)
         assert it('switch -rates') == 'ok'
-        it('wait 0.3')
-        assert it('motors')['m2/velocity'] == 0.0
+        assert it('wait 0.3', 'motors')['m2/velocity'] == 0.0
     assert it('states')['pitch/position'] == pytest.approx(0.2)
 
 
@@ -360,8 +339,7 @@ def test_two_components_and_the_driver_of_ros2_control(manage):
     it.script('both', 'pitch/position', 'roll/position', 'finger/position')
     assert it('components') == {'scene': 'active', 'hand': 'active'}
     assert it('switch +both') == 'ok'
-    it('set both 0.6 0.1 0.1')
-    it('cycle 3')
+    it('set both 0.6 0.1 0.1', 'cycle 3')
     # The mock follows at once, the other driver stands still.
     states = it('states')
     assert (states['finger/position'], states['thumb/position']) == pytest.approx((0.1, -0.1))

@@ -151,11 +151,9 @@ def bags():
 
 
 @pytest.fixture
-def robot_file(tmp_path: Path) -> Path:
+def robot_file(save) -> Path:
     """Return a file with the robot."""
-    path = tmp_path / 'arm.urdf'
-    path.write_text(URDF)
-    return path
+    return save(URDF, 'arm.urdf')
 
 
 @pytest.fixture

@@ -33,9 +33,7 @@ def test_a_bag_comes_out_as_the_live_bridge_would_have_recorded_it(
 ):
     """States are those of the live bridge to the last bit, all else is untouched, times kept."""
     source = bags.write(tmp_path / 'in', bags.recording(), storage=storage)
-    result = run('convert', source, tmp_path / output)
-    assert (result.code, result.err) == (0, '')
-    assert '400 messages converted' in result.out
+    run('convert', source, tmp_path / output).expect(out='400 messages converted')
     before, after = bags.read(source), bags.read(tmp_path / output)
     expected = [m for m in before.messages if m[0] != '/actuator_states']
     published = bags.live([m for m in before.messages if m[0] == '/actuator_states'])
@@ -68,10 +66,8 @@ def test_rejected_messages_and_unknown_names_are_listed(run, bags, tmp_path):
         topics['/actuator_states'][1].append((bags.START + number, message))
     topics['/actuator_states'][1].append((bags.START + 11, b'\0\1\0\0odd'))
     result = run('convert', bags.write(tmp_path / 'in', topics), tmp_path / 'out')
-    assert result.code == 0
     for words in ('/actuator_states rejected (duplicate_name)', 'undecodable', "left out: 'm9'"):
-        assert words in result.err
-    assert '4 messages converted' in result.out
+        result.expect(0, '4 messages converted', words)
 
 
 @pytest.mark.parametrize(('topic', 'words'), [
@@ -142,8 +138,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(convert, bags, tmp_pat
     entries = [f'{driver}={name}' for driver, name in names.items()]
     file = parameter_file(tmp_path / 'bridge.yaml', PARAMETERS)
     result, joints = convert(source, *file, '--actuator-names', *entries, target='joints.mcap')
-    assert result.code == 0
-    assert "no such number: 'transmissions.gone.joints.x.offset'" in result.err
+    result.expect(err="no such number: 'transmissions.gone.joints.x.offset'")
     assert result.err.count('\n') == 1
     assert bags.told(joints) == bags.live(
         [(name[1:], *message) for name, *message in bags.read(source).messages],
@@ -290,8 +285,8 @@ def test_a_message_that_the_index_lacks_is_missed(convert, bags):
     assert changed[summary - 25] == 8
     changed[summary - 25] = 0x80
     result, target = convert(changed)
-    assert (result.code, target.exists()) == (1, False)
-    assert 'messages of its index not found' in result.err
+    result.expect(1, err='messages of its index not found')
+    assert not target.exists()
 
 
 def test_a_row_of_a_database_that_is_no_message_is_reported(convert, bags, tmp_path):

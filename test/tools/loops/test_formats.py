@@ -54,20 +54,17 @@ def without_blocks(text):
 
 
 @pytest.fixture
-def leg(tmp_path, linkages):
+def leg(save, linkages):
     """Return the file of the five-bar leg without transmissions."""
-    path = tmp_path / 'leg.urdf'
-    path.write_text(without_blocks(linkages['five_bar']))
-    return path
+    return save(without_blocks(linkages['five_bar']), 'leg.urdf')
 
 
 @pytest.fixture
-def from_source(run, leg, tmp_path):
+def from_source(run, save, leg):
     """Return a function that runs the command on a source text."""
 
     def call(text, *options, robot=leg):
-        (tmp_path / 'source').write_text(text)
-        return run('loops', robot, '--from', tmp_path / 'source', *options)
+        return run('loops', robot, '--from', save(text, 'source'), *options)
 
     return call
 
@@ -79,8 +76,7 @@ def test_every_format_gives_the_leg_that_was_written_by_hand(
     """Maps agree to 1e-9, and check works without a further step."""
     out = tmp_path / 'new.urdf'
     result = from_source(SOURCES[source], '--command', 'hip', 'knee', '--output', out)
-    assert (result.code, result.err) == (0, ''), result.out
-    assert 'REPLACE_ME' in result.out
+    result.expect(out='REPLACE_ME')
     made, by_hand = (
         tb.RobotTransmissions(tb.load_description(text, strict=False))
         for text in (out.read_bytes(), linkages['five_bar'])
@@ -96,12 +92,11 @@ def test_every_format_gives_the_leg_that_was_written_by_hand(
     assert run('check', out).code == 0
 
 
-def test_closing_frames_are_a_ball_or_with_axes_a_hinge(run, tmp_path, linkages):
+def test_closing_frames_are_a_ball_or_with_axes_a_hinge(run, save, linkages):
     """A pair of frames is a loop; a second pair with _z is on the axis of a revolute mate."""
     text = without_blocks(linkages['five_bar'])
     text = text.replace('rod_tip', 'closing_knee_1').replace('shin_pin', 'closing_knee_2')
-    path = tmp_path / 'robot.urdf'
-    path.write_text(text)
+    path = save(text)
     (mechanism,) = run('loops', path, '--json').json['mechanisms']
     (loop,) = mechanism['loops']
     assert (loop['type'], loop['frames']) == ('point', ['closing_knee_1', 'closing_knee_2'])
@@ -127,24 +122,21 @@ def test_a_weld_keeps_the_pose_at_qpos0_or_its_relpose(leg, tmp_path):
 
 
 def test_linear_couplings_and_tendons_are_rows_of_a_coupled_transmission(
-    from_source, run, tmp_path
+    from_source, run, save, tmp_path
 ):
     """The motor of a tendon moves its sum; couplings with ref determine the others."""
-    robot = tmp_path / 'finger.urdf'
     joints = ''.join(joint(f'j{k}', f'l{k - 1}', f'l{k}', limit=(-2.0, 2.0)) for k in (1, 2))
-    robot.write_text(f'<robot name="finger"><link name="l0"/>{joints}\n</robot>\n')
+    robot = save(f'<robot name="finger"><link name="l0"/>{joints}\n</robot>\n')
     text = """<mujoco><worldbody><body name="l1"><joint name="j1" ref="10"/>
       <body name="l2"><joint name="j2"/></body></body></worldbody>
       <tendon><fixed name="flexor"><joint joint="j1" coef="0.02"/>
       <joint joint="j2" coef="0.01"/></fixed></tendon>
       <actuator><motor name="spool" tendon="flexor" gear="50"/></actuator>{}</mujoco>"""
-    alone = from_source(text.format(''), robot=robot)
-    assert alone.code == 1
-    assert 'choose at most 1 with --drive JOINT=MOTOR ...: j1, j2' in alone.out
+    words = 'choose at most 1 with --drive JOINT=MOTOR ...: j1, j2'
+    from_source(text.format(''), robot=robot).expect(1, words)
     out = tmp_path / 'out.urdf'
     coupled = '<equality><joint joint1="j2" joint2="j1" polycoef="0.1 0.5 0 0 0"/></equality>'
-    result = from_source(text.format(coupled), '--output', out, robot=robot)
-    assert (result.code, result.err) == (0, '')
+    from_source(text.format(coupled), '--output', out, robot=robot).expect()
     maps = tb.RobotTransmissions(tb.load_description(out, strict=True))
     (q,) = maps.actuator_to_joint('position', [[0.6]])
     assert maps.actuator_names == ('spool',)
@@ -153,19 +145,19 @@ def test_linear_couplings_and_tendons_are_rows_of_a_coupled_transmission(
     assert run('check', out).code == 0
 
 
-def test_poses_of_bodies_and_sites_equal_those_of_mujoco(tmp_path):
+def test_poses_of_bodies_and_sites_equal_those_of_mujoco(save):
     """With every form of orientation, frames, default classes and included files."""
     mujoco = pytest.importorskip('mujoco')
-    (tmp_path / 'arm.xml').write_text("""<mujocoinclude>
+    included = """<mujocoinclude>
       <body name="b" pos="1 2 3" axisangle="1 2 3 40" childclass="c"><geom size="1"/>
       <frame pos="0 1 0" xyaxes="0 1 0 -1 0 0.2"><site name="s" zaxis="1 2 -3"/>
       <body name="d" euler="10 20 30"><geom size="1"/><site name="t" class="main"/></body></frame>
-      <site name="u"/></body></mujocoinclude>""")
+      <site name="u"/></body></mujocoinclude>"""
+    save(included, 'arm.xml')
     text = """<mujoco><compiler eulerseq="XyZ"/><default><site pos="0 0 1"/>
       <default class="c"><site quat="1 2 0 0"/></default></default>
       <worldbody><include file="arm.xml"/></worldbody></mujoco>"""
-    path = tmp_path / 'model.xml'
-    path.write_text(text)
+    path = save(text, 'model.xml')
     ours = Mjcf(path.read_bytes(), str(path))
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
@@ -202,10 +194,8 @@ CONNECT = SOURCES['connect by bodies']
 ])  # fmt: skip
 def test_what_has_no_match_is_an_error_with_the_nearest_names(from_source, text, words):
     """One sentence gives the place, the expectation and the finding; nothing is printed."""
-    result = from_source(text)
-    assert (result.code, result.out) == (2, '')
-    assert words in result.err
-    assert result.err.count('\n') == 1
+    result = from_source(text).expect(2, err=words)
+    assert (result.out, result.err.count('\n')) == ('', 1)
 
 
 def test_entities_are_refused(tmp_path):

@@ -27,12 +27,10 @@ def close_frames(text, *names):
 
 
 @pytest.fixture
-def ankle(tmp_path, linkages):
+def ankle(save, linkages):
     """Return the file of the push-rod ankle with closing frames."""
-    path = tmp_path / 'ankle.urdf'
     names = 'upper_tip', 'upper_ball', 'lower_tip', 'lower_ball'
-    path.write_text(close_frames(linkages['push_rod_ankle'], *names))
-    return path
+    return save(close_frames(linkages['push_rod_ankle'], *names), 'ankle.urdf')
 
 
 def test_joints_without_effort_are_passive_and_choices_are_listed(run, ankle):
@@ -54,8 +52,7 @@ def test_commanded_joints_follow_from_the_motors(run, ankle, tmp_path):
     """The branch without motors is commanded; elements and comments of the URDF stay."""
     out = tmp_path / 'out.urdf'
     motors = 'upper_motor=left', 'lower_motor'
-    result = run('loops', ankle, '--drive', *motors, '--output', out)
-    assert (result.code, result.err) == (0, '')
+    run('loops', ankle, '--drive', *motors, '--output', out).expect()
     robot = tb.RobotTransmissions(tb.load_description(out, strict=True))
     (binding,) = robot.bindings
     assert robot.actuator_names == ('left', 'lower_motor_motor')
@@ -65,9 +62,7 @@ def test_commanded_joints_follow_from_the_motors(run, ankle, tmp_path):
     )
     assert after.startswith(before.removesuffix('\n\n</robot>'))
     assert run('check', out).code == 0
-    again = run('loops', ankle, '--drive', *motors, '--output', out)
-    assert again.code == 2
-    assert '--force' in again.err
+    run('loops', ankle, '--drive', *motors, '--output', out).expect(2, err='--force')
 
 
 def test_a_block_that_has_the_joints_gets_the_transmission(run, ankle, tmp_path):
@@ -78,12 +73,10 @@ def test_a_block_that_has_the_joints_gets_the_transmission(run, ankle, tmp_path)
     <joint name="ankle_roll"><command_interface name="position"/></joint>
   </ros2_control>
 </robot>"""
-    text = ankle.read_text().replace('</robot>', block).replace('\n', '\r\n')
-    ankle.write_bytes(text.encode())
+    ankle.write_bytes(ankle.read_text().replace('</robot>', block).replace('\n', '\r\n').encode())
     out = tmp_path / 'out.urdf'
     result = run('loops', ankle, '--drive', 'upper_motor', 'lower_motor', '--output', out)
-    assert (result.code, result.err) == (0, '')
-    assert 'REPLACE_ME' not in result.out
+    assert 'REPLACE_ME' not in result.expect().out
     data = out.read_bytes()
     assert data.count(b'\n') == data.count(b'\r\n')
     (made,) = tb.load_description(data, strict=True).transmissions
@@ -100,25 +93,20 @@ def test_wrong_choices_are_refused(refuse, ankle):
     refuse('expected 2 independent joints', 'loops', ankle, *drive, '--command', 'ankle_roll')
 
 
-def test_a_robot_drawn_open_gets_a_start_and_a_rounded_one_a_tolerance(run, tmp_path, linkages):
+def test_a_robot_drawn_open_gets_a_start_and_a_rounded_one_a_tolerance(
+    run, save, tmp_path, linkages
+):
     """Both are read from the assembly, so that the result closes without a further step."""
-    text = close_frames(linkages['five_bar'], 'rod_tip', 'shin_pin')
-    weld = tmp_path / 'robot.yaml'
-    weld.write_text("""closed_loop: [[closing_knee_1, closing_knee_2]]
-type: ['6d']
-name_mot: [hip, knee_crank]
-""")
-    path, out = tmp_path / 'leg.urdf', tmp_path / 'out.urdf'
+    text, out = close_frames(linkages['five_bar'], 'rod_tip', 'shin_pin'), tmp_path / 'out.urdf'
+    loops = 'closed_loop: [[closing_knee_1, closing_knee_2]]\nname_mot: [hip, knee_crank]\n'
     opened = text.replace('xyz="0 0 -0.38"', 'xyz="0 0 -0.36" rpy="0.0001 0 0"')
     for robot, kind, words in (
         (opened.replace('rpy="0.0001 0 0"', ''), '3d', '<start joint="knee"'),
         (opened, '6d', '<param name="tolerance">'),
     ):
-        path.write_text(robot)
-        weld.write_text(weld.read_text().replace('6d', kind).replace('3d', kind))
-        result = run('loops', path, '--from', weld, '--command', 'hip', 'knee', '--output', out,
-                     '--force')  # fmt: skip
-        assert (result.code, result.err) == (0, ''), result.out
+        options = ('--from', save(f"{loops}type: ['{kind}']\n", 'robot.yaml'))
+        options += ('--command', 'hip', 'knee', '--output', out, '--force')
+        run('loops', save(robot), *options).expect()
         assert words in out.read_text()
         assert run('check', out).code == 0
 
@@ -127,9 +115,8 @@ def test_the_example_of_the_documents_works(run, tmp_path):
     """Its commands write a knee that follows the motor, and leave no XML to write by hand."""
     path, out = tmp_path / 'exported_knee.urdf', tmp_path / 'driven_knee.urdf'
     path.write_bytes((ROOT / 'examples' / 'linkages' / 'exported_knee.urdf').read_bytes())
-    choice = run('loops', path)
-    assert choice.code == 1
-    assert 'choose at most 1 with --drive JOINT=MOTOR ...: knee_crank, knee' in choice.out
+    words = 'choose at most 1 with --drive JOINT=MOTOR ...: knee_crank, knee'
+    run('loops', path).expect(1, words)
     assert run('loops', path, '--drive', 'knee_crank=knee_motor', '--output', out).code == 0
     assert run('check', '--strict', out).code == 0
     way = ('--to', 'joint', '--interface', 'position', '--json')

@@ -107,9 +107,8 @@ def test_a_field_reads_back_as_its_number(value, unit):
 def test_degrees_are_of_angles_only_and_there_is_no_negative_zero():
     """Metres and ratios stay what they are; noise around zero does not change its sign."""
     degrees, radians = PageUnits(degrees=True), PageUnits()
-    assert degrees.format_text(math.pi, 'rad') == '180.0000 °'
-    assert degrees.format_text(0.5, 'm') == '0.5000 m'
-    assert degrees.format_text(0.5, '') == '0.5000'
+    shown = [degrees.format_text(*each) for each in ((math.pi, 'rad'), (0.5, 'm'), (0.5, ''))]
+    assert shown == ['180.0000 °', '0.5000 m', '0.5000']
     cells = [radians.format_cell(value, 'rad') for value in (-0.0, -1e-9, -1.5)]
     assert cells == ['0.0000', '0.0000', '-1.5000']
     assert radians.format_text(math.nan, 'rad') == 'unknown'
