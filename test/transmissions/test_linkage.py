@@ -418,7 +418,7 @@ def test_what_is_lost_for_long_costs_little(linkages):
     for share in np.linspace(0.0, 1.0, 101):
         rows = stream.map_state(np.multiply(share, [far] * 3), report)
     assert np.isnan(rows[0]).any()
-    made, look = [], stream._functions[False]._look
+    made, look = [], stream._functions[False]._full
     search = look.run
     look.run = lambda: (made.append(None), search())
     for _ in range(200):

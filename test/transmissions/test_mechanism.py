@@ -103,7 +103,7 @@ def test_a_stream_follows_a_motion_without_arrays(same):
         at = positions_of(formulas, domain.space, direction, sway)
         expected = formulas.map(direction, 'position', at)
         stream, report = RobotMap(single(other), direction), MapReport()
-        look = stream._functions[False]._look
+        look = stream._functions[False]._full
         run = look.run
         look.run = lambda run=run: (looked.append(True), run())
         found = [stream.map_state(np.stack([each] * 3), report)[0].copy() for each in at]

@@ -243,7 +243,7 @@ class TuneModel:
         """
         Return the values that undo the last step.
 
-        :raises ChangeNotPossible: If there is no step.
+        :raises TuneNotPossible: If there is no step.
         """
         if not self._done:
             raise TuneNotPossible('nothing to undo')
@@ -282,7 +282,7 @@ class TuneModel:
         ratios of other joints is used, preferably the joint's own reduction.
 
         :param position: Actuator positions [rad or m], NaN if unknown.
-        :raises ChangeNotPossible: If no number reverses the joint by its sign.
+        :raises TuneNotPossible: If no number reverses the joint by its sign.
         """
         for binding in self.robot.bindings:
             names = [member.name for member in binding.spec.joints]
@@ -320,7 +320,7 @@ class TuneModel:
         """
         Return the described values of the numbers that differ from the description.
 
-        :raises ChangeNotPossible: If no number differs.
+        :raises TuneNotPossible: If no number differs.
         """
         changed = self.list_changes()
         values = {

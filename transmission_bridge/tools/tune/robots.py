@@ -162,7 +162,7 @@ class TuneFileRobot:
         """
         Move a joint [rad or m] by the actuators of its transmission, without its other joints.
 
-        :raises ChangeNotPossible: If no actuator position reaches the joint position.
+        :raises TuneNotPossible: If no actuator position reaches the joint position.
         """
         robot = self.model.robot
         wanted = self._compute_joints(self._position)
