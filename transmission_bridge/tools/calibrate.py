@@ -291,7 +291,12 @@ class HandScreen:
             (0, '   '.join(_keep_whole(text, width) for text in keys), 'green'),
             (5, guide.write_obstacle if guide.is_safe else '', 'dim'),
         ]
-        blocks = [[(line, style) for line in _wrap(text, width)] for _, text, style in parts]
+        # Names and keys stay whole.
+        wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+        blocks = [
+            [(line.replace('\xa0', ' '), style) for line in wrapper.wrap(text)]
+            for _, text, style in parts
+        ]
         for n in sorted(range(len(parts)), key=lambda n: parts[n][0]):
             if len(blocks[n]) > height:
                 blocks[n] = []
@@ -331,9 +336,3 @@ class HandScreen:
 
 def _keep_whole(text: str, width: int) -> str:
     return text.replace(' ', '\xa0') if len(text) <= width else text
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    """Return a text in lines; names and keys stay whole."""
-    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-    return [line.replace('\xa0', ' ') for line in lines]

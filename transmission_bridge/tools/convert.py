@@ -62,7 +62,14 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         raise UsageError('OUT and IN are the same file: name another OUT')
     marker = '' if Path(output).suffix in _STORAGES else 'metadata.yaml'
     try:
-        with closing(_open_recording(path)) as source:
+        # A folder of rosbag2, or one of its files.
+        rosbag2 = import_optional('rosbags.rosbag2', 'bags')
+        if not os.path.isdir(path):
+            check_regular_file(path)
+        with _report_damage(path):
+            reader = rosbag2.Reader(path)
+            reader.open()
+        with closing(reader) as source:
             data = read_robot_file(options.file) if options.file else _find_description(source)
             robot, notes = setup.robot(data)
             notes += note_errors(robot, options.file or path)
@@ -197,17 +204,6 @@ def _report_damage(path: Any) -> Iterator[None]:
         raise ToolFailedError(
             f"'{path}' cannot be read as a recording: {error}; no file was written"
         ) from None
-
-
-def _open_recording(path: str) -> Any:
-    """Return the open reader of a folder of rosbag2 or of one of its files."""
-    rosbag2 = import_optional('rosbags.rosbag2', 'bags')
-    if not os.path.isdir(path):
-        check_regular_file(path)
-    with _report_damage(path):
-        reader = rosbag2.Reader(path)
-        reader.open()
-    return reader
 
 
 def _read_messages(source: Any, topics: Sequence[Any] = ()) -> Iterator[tuple[Any, int, bytes]]:

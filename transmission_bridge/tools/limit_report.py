@@ -41,13 +41,6 @@ from transmission_bridge.types import Array
 COLUMNS = ('lower', 'upper', 'velocity', 'effort')
 
 
-def _ratio_unit(above: str, below: str) -> str:
-    """Return the unit of a ratio of positions, empty for a pure number."""
-    if above == below != UNKNOWN_UNIT:
-        return ''
-    return '/'.join(f'({unit})' if ' ' in unit else unit for unit in (above, below))
-
-
 class TransmissionLimitReport(NamedTuple):
     """
     The limits of the joints and actuators of a transmission, in role order.
@@ -107,7 +100,10 @@ def describe_limits(
         {
             'actuator': actuator,
             'joint': joint,
-            'unit': _ratio_unit(limits.unit, unit),
+            # A ratio of equal units is a pure number.
+            'unit': ''
+            if limits.unit == unit != UNKNOWN_UNIT
+            else '/'.join(f'({x})' if ' ' in x else x for x in (limits.unit, unit)),
             'ratio': describe_range(ends),
         }
         for (actuator, _), row in zip(actuators, limits.ratios.tolist(), strict=False)

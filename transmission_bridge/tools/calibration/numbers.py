@@ -420,11 +420,10 @@ def _find_signs(
             slopes = maps.slopes(values, middle)
         except TransmissionBridgeError:
             continue
-        if all(_is_positive(joint, slopes @ way) for joint, way in moves.items()):
+        ways = [(joint, slopes @ way) for joint, way in moves.items()]
+        if all(
+            way[joint] > 0.0 and (np.abs(np.delete(way, joint)) <= _ASIDE * way[joint]).all()
+            for joint, way in ways
+        ):
             return values
     return None
-
-
-def _is_positive(joint: int, way: Array) -> bool:
-    aside = np.abs(np.delete(way, joint))
-    return bool(way[joint] > 0.0 and (aside <= _ASIDE * way[joint]).all())

@@ -175,7 +175,13 @@ def propose_linkages(
             rows = slopes[:, [owner == number for owner in structure.closures.owners]]
             loop, moved = path.loop, tuple(joints[k] for k in sorted(path.variables))
             rank = max(int(np.linalg.matrix_rank(row, 1e-5)) for row in rows)
-            gap = _measure_gap(loop, compute_link_pose(robot, loop.frame1, loop.frame2))
+            pose = compute_link_pose(robot, loop.frame1, loop.frame2)
+            distance, cosine = float(np.linalg.norm(pose[:3, 3])), 1.0
+            if loop.type == 'weld':
+                cosine = 0.5 * (np.trace(pose[:3, :3]) - 1.0)
+            elif loop.type == 'hinge':
+                cosine = np.dot(loop.axis, pose[:3, :3] @ loop.axis)
+            gap = distance, math.acos(min(max(float(cosine), -1.0), 1.0))
             frames, equations = (loop.frame1, loop.frame2), LOOP_TYPES[loop.type]
             reports.append(LoopReport(loop.type, frames, loop.axis, equations, rank, moved, gap))
         drivable = tuple(name for name in joints if name in free and motions.rank([name]))
@@ -212,14 +218,6 @@ def _close_loops(
     decade = 10.0 ** math.ceil(math.log10(5.0 * gap)) if gap > default else default
     tolerance = min(decade, largest)
     return close(tolerance), tolerance
-
-
-def _measure_gap(loop: Loop, pose: Array) -> tuple[float, float]:
-    distance = float(np.linalg.norm(pose[:3, 3]))
-    cosine = {'weld': 0.5 * (np.trace(pose[:3, :3]) - 1.0)}
-    if loop.type == 'hinge':
-        cosine['hinge'] = np.dot(loop.axis, pose[:3, :3] @ loop.axis)
-    return distance, math.acos(min(max(float(cosine.get(loop.type, 1.0)), -1.0), 1.0))
 
 
 def _choose_drive(

@@ -84,8 +84,17 @@ class PageView:
         model = self.page.session.robot.model
         if model is not None:
             self.page.model, self.page.state = model, self.page.session.robot.read_state()
-            self._show_joints()
-            self._show_robot()
+            n_joints = len(model.robot.joint_names)
+            text = self.page.format_bars('joint', range(min(n_joints, _MOST_JOINTS)))
+            n_more = n_joints - _MOST_JOINTS
+            text += format_note(f'and {n_more} more' if n_more > 0 else '', 'dim')
+            self._joints.add_text(text)
+            self._joints.show_changes()
+            add_widget, is_degrees = self._robot.add_widget, self.page.units.degrees
+            self._robot.add_text(''.join(format_note(*note) for note in self._list_notes()))
+            add_widget('button_group', 'view', self._reset_view, options=('Reset view',))
+            add_widget('checkbox', 'degrees', self._tune.set_degrees, value=is_degrees)
+            self._robot.show_changes()
             for panel in self._panels:
                 panel.show()
 
@@ -97,21 +106,6 @@ class PageView:
             text, kind = f'Read-only page.   {text}', 'dim'
         self._head.add_text((texts.GONE if kind == 'bad' else '') + format_line(text, kind))
         self._head.show_changes()
-
-    def _show_joints(self) -> None:
-        n_joints = len(self.page.model.robot.joint_names)
-        text = self.page.format_bars('joint', range(min(n_joints, _MOST_JOINTS)))
-        n_more = n_joints - _MOST_JOINTS
-        text += format_note(f'and {n_more} more' if n_more > 0 else '', 'dim')
-        self._joints.add_text(text)
-        self._joints.show_changes()
-
-    def _show_robot(self) -> None:
-        page, add_widget = self.page, self._robot.add_widget
-        self._robot.add_text(''.join(format_note(*note) for note in self._list_notes()))
-        add_widget('button_group', 'view', self._reset_view, options=('Reset view',))
-        add_widget('checkbox', 'degrees', self._tune.set_degrees, value=page.units.degrees)
-        self._robot.show_changes()
 
     def _list_notes(self) -> list[tuple[str, str]]:
         model, scene = self.page.model, self.page.session.scene
