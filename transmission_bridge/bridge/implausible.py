@@ -5,7 +5,8 @@
 Settings and numbers that are accepted, and are probably not what was meant.
 
 The node calls them when it is configured, numbers also after tuning, and ``check`` in tools calls
-them for files. No rule depends on their findings; words and bounds may change.
+them for files, except the one for topics. No rule depends on their findings; words and bounds may
+change.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def warn_of_endless_commands(
     rates continue after the controller manager stops; with a timeout they end while their
     controller continues. Positions are always held.
 
-    :param command_timeout: The option of the bridge.
+    :param command_timeout: The option of the bridge; ``AUTO``: a component that may be silent has
+        none.
     """
     continues = 'continue when the controller manager stops'
     if command_timeout > 0.0:

@@ -4,8 +4,9 @@
 """
 Read robot descriptions: URDF text to frozen specs. Only this room imports lxml.
 
-Other rooms call :func:`load_description` and read the specs. Tables, findings and drafts stay in
-this room; ``document`` has the text, for tools that change or draw a description.
+Other rooms call :func:`load_description`, read the specs, and make a :class:`Finding` of their
+own. Tables, drafts and the collector of findings stay in this room; ``document`` has the text, for
+tools that change or draw a description.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ Load a robot description in XML as a :class:`RobotDescription`.
 The parts are read by their tables, and then compared with each other and with the URDF. Findings
 follow the order of the document, not of the checks.
 
-Users, the node and the commands call :func:`load_description`; the other functions run once in
-it. The order of the checks is fixed by the drafts, see :class:`XmlDraft`. Severity, path and line
-of a finding, and which data survive it, are for users; messages are free to change.
+Users, the node and the commands call :func:`load_description`; the other functions run only
+in it. The order of the checks is fixed by the drafts, see :class:`XmlDraft`. Severity, path and
+line of a finding, and which data survive it, are for users; messages are free to change.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def load_description(
     """
     Read a robot description: URDF, or the ``<ros2_control>`` blocks of an SDF.
 
-    A part with an error is dropped and reported in :attr:`RobotDescription.findings`; the rest of
-    the robot is loaded.
+    A part that cannot be used is dropped and reported in :attr:`RobotDescription.findings`; the
+    rest of the robot is loaded. A joint with an error in its ``<mimic>`` stays.
 
     :param text_or_path: The description itself (a ``str`` that contains ``<``, or bytes), or the
         path of a file.

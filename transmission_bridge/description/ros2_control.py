@@ -7,7 +7,8 @@ Read ``<ros2_control>`` blocks, and complete the drafts of the transmissions ins
 Loading calls :func:`read_ros2_control` once for each robot, and :func:`add_implied_actuators` when
 all drafts of the robot exist; :class:`XmlDraft` states the order. ``XmlRow`` and ``XmlValue`` in
 ``walker`` explain the codes of the table, which a test compares with the docs. Its names come from
-ros2_control.
+ros2_control. The ``rejection`` of a draft is what users find in ``RobotDescription.rejected`` if
+loading rejects it.
 """
 
 from __future__ import annotations

@@ -377,8 +377,8 @@ class Joint:
         Return axis and origin in a link's frame, at rest (getAxis, getJointCenter).
 
         :param link: One of the two links.
-        :returns: Unit direction, and a point of the axis or the centre [m], each of shape
-            ``(3,)``.
+        :returns: Direction, a unit vector if the type has an axis, and a point of the axis or the
+            centre [m], each of shape ``(3,)``.
         :raises JointError: If the joint is not attached to the link.
         """
         if link not in (self.link1, self.link2):

@@ -58,7 +58,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage import list_linkage_joints
 
 #: By unit: longer origins are probably in millimetres, larger angles in degrees. It decides which
-#: descriptions have a warning.
+#: descriptions have a warning, and may change.
 _LARGEST = {'m': 4.0, 'rad': 2.0 * math.pi}
 
 

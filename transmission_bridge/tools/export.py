@@ -7,7 +7,9 @@
 With ``--lerobot`` or ``--orca`` it writes the ranges of the joints into the calibration file of a
 servo driver instead. ``calibrate`` and ``tune`` write their numbers by
 :func:`render_tuned_numbers`, and ``compile`` finds the places of numbers by
-:func:`write_tuned_number`. Every byte of a description beside the numbers stays unchanged.
+:func:`write_tuned_number`. A description keeps what
+:class:`DescriptionEditor` keeps. Users rely on the files and the exit codes; sentences are free
+to change.
 """
 
 from __future__ import annotations

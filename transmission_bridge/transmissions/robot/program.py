@@ -273,7 +273,7 @@ class RobotMap:
         return self._functions[commands]
 
     def forget_solutions(self) -> None:
-        """Discard the last solutions: they are misleading after a change of the numbers."""
+        """Discard the last solutions; the bridge does it when it forgets states and commands."""
         for function in self._functions.values():
             function.forget_solutions()
 
@@ -316,8 +316,8 @@ class RobotFunction:
         self.bindings = program.bindings
         near, full = program.near, program.full
         given: Array = np.full(near.numel_in(0), np.nan).reshape(len(FIELDS), -1)
-        #: Positions at which velocities and efforts of commands are mapped; the caller writes them
-        #: before :meth:`map_rows`.
+        #: Positions at which velocities and efforts of commands are mapped; the caller writes into
+        #: it before :meth:`map_rows`.
         self.places: Array = np.full_like(given[:2], np.nan)
         #: Rows position, velocity and effort of the output space; each call overwrites them.
         self.mapped: Array = np.full(near.numel_out(0), np.nan).reshape(len(FIELDS), -1)
