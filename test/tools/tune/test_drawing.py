@@ -14,7 +14,6 @@ from unittest.mock import MagicMock, Mock
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 from zoo.elements import urdf
 from zoo.linkages import joint
 
@@ -27,6 +26,9 @@ from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.units import list_position_limits
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
+pytest.importorskip('scipy', reason='scipy is not installed (extra calibrate)')
+
+from scipy.spatial.transform import Rotation
 
 from transmission_bridge.tools.tune import scene, shapes
 from transmission_bridge.tools.tune.scene import RobotScene, SceneLinkPoses
