@@ -63,6 +63,7 @@ def test_every_command_has_its_numbers_and_units(run, files, tmp_path):
     ('wrap_period: [moter=1.0]', "unknown actuator 'moter' (closest: 'motor')"),
     ('actuator_units: ["wheel=position_unit:turns"]', "actuator_units of 'wheel'"),
     (f'{PAN}.mechanical_reduction: 0.0', 'other than zero'),
+    (f'{PAN}.offset: 012', 'a number without a leading zero'),
 ])  # fmt: skip
 def test_what_the_bridge_would_refuse_is_refused_with_file_and_line(refuse, files, entry, words):
     """By ``check`` as well: one sentence, exit code 2."""

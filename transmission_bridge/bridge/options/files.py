@@ -95,6 +95,8 @@ def read_number(leaf: Any) -> float:
         raise ValueError('a number')
     if leaf.value in _INFINITE:  # an open limit
         return float(leaf.value.replace('.', ''))
+    if re.fullmatch('[-+]?0[0-7]+', leaf.value):  # the node would read 012 as 10
+        raise ValueError('a number without a leading zero, which YAML 1.1 reads as octal')
     return parse_number(leaf.value)
 
 
