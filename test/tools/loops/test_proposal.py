@@ -12,6 +12,7 @@ from lxml import etree
 import pytest
 
 import transmission_bridge as tb
+from transmission_bridge.tools.loops.writing import _new_name
 
 PAIRS = {'tip': '_1', 'ball': '_2', 'pin': '_2', 'horn': '_1', 'lever': '_2'}
 
@@ -121,3 +122,9 @@ def test_the_example_of_the_documents_works(run, tmp_path):
     assert run('check', '--strict', out).code == 0
     way = ('--to', 'joint', '--interface', 'position', '--json')
     assert run('map', out, *way, 'knee_motor=0.2').json['knee'] == pytest.approx(0.16, abs=0.02)
+
+
+def test_a_new_name_has_letters_digits_and_underscores():
+    """Also if the first one is taken."""
+    taken = {'a_b'}
+    assert [_new_name('a b', taken) for _ in range(2)] == ['a_b_2', 'a_b_3']
