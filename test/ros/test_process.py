@@ -301,14 +301,24 @@ NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
 @pytest.mark.parametrize(
     ('module', 'words', 'code', 'sentence'),
     [
-        (BRIDGE, '--urdf no/such.urdf', 2, 'argument --urdf: no/such.urdf: No such file or'),
+        (
+            BRIDGE,
+            '--urdf no/such.urdf',
+            2,
+            'error: argument --urdf: no/such.urdf: No such file or',
+        ),
         (DRIVER, '--urdf /dev/null', 2, f'error: argument --urdf: /dev/null: {EMPTY}\n'),
         (BRIDGE, '--exeutor=auto', 2, "unknown option '--exeutor' (closest: '--executor')\n"),
         (DRIVER, f'--urdf {URDF} --ros-args -p block:=arm', 1, NO_BLOCK),
         (BRIDGE, f'--driver {__file__}', 2, 'has no subclass of transmission_bridge.Driver'),
         (BRIDGE, f'--urdf {URDF} --driver {SCRIPTED}', 2, 'no <plugin> of the description is scr'),
         (DRIVER, '--ros-args -p robot_description:=<robot', 1, 'line 1'),
-        (DRIVER, '--ros-args -p command_timeout:=fast', 1, 'wrong type (expected a number'),
+        (
+            DRIVER,
+            '--ros-args -p command_timeout:=fast',
+            1,
+            'has the wrong type (expected a number',
+        ),
         (DRIVER, '--ros-args --log-level loud', 1, 'loud'),
         (DRIVER, '--ros-args --unknown', 1, '--unknown'),
         (BRIDGE, '--ros-args --params-file no/such.yaml', 1, 'no/such.yaml'),
@@ -317,7 +327,12 @@ NO_BLOCK = "block 'arm': expected a block with a driver in Python, found none"
         (BRIDGE, '--ros-args -p zero_positions:=[.nan]', 1, POSITIONS),
         (BRIDGE, "--ros-args -p state_timeout:='10'", 1, WRONG),
         (BRIDGE, '--ros-args -p limits:=clip', 1, CHOICE),
-        (BRIDGE, '--ros-args -p actuator_state_topics:=[1x]', 1, "names of topics, found '1x'"),
+        (
+            BRIDGE,
+            '--ros-args -p actuator_state_topics:=[1x]',
+            1,
+            "expected names of topics, found '1x'",
+        ),
     ],
 )
 def test_mistake_of_the_user_is_a_sentence(start, module, words, code, sentence):
